@@ -4,6 +4,8 @@ Only what cannot be derived is kept; indexes and usage are laid anew. The state 
 is the one that went in.
 """
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -41,6 +43,7 @@ from projections.devices.namespace_quota import Limit
 from projections.devices.placement.hanging_pods import forced_from
 from projections.devices.registration.card_health import CardHealth
 from projections.fair_sharing.ledger import Entered, UsageRecord
+from projections.json_in_pieces import fields_as_json, rows_as_json
 from projections.object_versions import SavedVersion
 from projections.preemption.protection_expiry import schedule_protection_expiry
 from projections.queues.order import place_of
@@ -147,8 +150,8 @@ class Tables(ConfigurationTables, frozen=True, kw_only=True):
     """Left out where there is one partition: a saved world is then, byte for byte, what it was before there could be more."""
 
 
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The tables of a world, the position on its partition that they hold for, and the rules under which it was folded."""
+class SnapshotLabel(msgspec.Struct, frozen=True, kw_only=True):
+    """The position on its partition that the tables of a snapshot hold for, and the rules under which it was folded."""
 
     partition: str = msgspec.field(name="lane")
     base: int
@@ -157,6 +160,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     settled: dict[str, int]
     rules: str
     state_hash: str
+
+
+class Snapshot(SnapshotLabel, frozen=True, kw_only=True):
+    """The tables of a world, and what they hold for."""
+
     tables: Tables
 
 
@@ -199,26 +207,59 @@ _PLAIN = (
 
 def tables_of(world: World) -> Tables:
     """The tables of a world. Nothing may be folded ahead of its last commit."""
-    lines = {
-        name: LineSnapshot(
-            waiting={key: place.order for key, place in world.lines.of(name).waiting.items()},
-            parked=world.lines.of(name).parked,
-            refused={key: place.kind for key, place in world.lines.of(name).refused.items() if place.kind},
-            stale=tuple(stale_classes(world, name)),
-            held=dict(world.lines.of(name).held),
-            scan=scan_of(world, name),
-            tried=tried_of(world, name),
-        )
-        for name in world.lines.names()
-        if not world.lines.of(name).empty
-    }
+    return msgspec.structs.replace(
+        _tables_but_long_ones(world),
+        versions=world.versions.saved,
+        workloads={key: as_saved(one) for key, one in world.workloads.items()},
+        lines={name: _line(world, name) for name in _names_of_lines(world)},
+    )
+
+
+def tables_as_json(world: World) -> Iterator[bytes]:
+    """`tables_of` as JSON in pieces: no table that grows with the workloads is made or encoded as a whole."""
+    return fields_as_json(
+        _tables_but_long_ones(world),
+        {
+            "pods": rows_as_json(world.pods),
+            "versions": rows_as_json(world.versions.known),  # The bytes of these are those of `SavedVersion`.
+            "workloads": rows_as_json(world.workloads, as_saved),
+            "lines": rows_as_json({name: name for name in _names_of_lines(world)}, partial(_line, world)),
+        },
+    )
+
+
+def snapshot_as_json(label: SnapshotLabel, world: World) -> Iterator[bytes]:
+    """The snapshot of a world under that label, in pieces."""
+    yield msgspec.json.encode(label, order="deterministic")[:-1] + b',"tables":'
+    yield from tables_as_json(world)
+    yield b"}"
+
+
+def _names_of_lines(world: World) -> list[str]:
+    return [name for name in world.lines.names() if not world.lines.of(name).empty]
+
+
+def _line(world: World, name: str) -> LineSnapshot:
+    line = world.lines.of(name)
+    return LineSnapshot(
+        waiting={key: place.order for key, place in line.waiting.items()},
+        parked=line.parked,
+        refused={key: place.kind for key, place in line.refused.items() if place.kind},
+        stale=tuple(stale_classes(world, name)),
+        held=dict(line.held),
+        scan=scan_of(world, name),
+        tried=tried_of(world, name),
+    )
+
+
+def _tables_but_long_ones(world: World) -> Tables:
+    """The tables but for those of which each row is made to be saved: these are empty."""
     return Tables(
         **{name: dict(getattr(world, name)) for name in _PLAIN},
         cluster_queues=dict(world.cluster_queues),
-        versions=world.versions.saved,
         version_epoch=world.versions.epoch,
-        workloads={key: as_saved(one) for key, one in world.workloads.items()},
-        lines=lines,
+        workloads={},
+        lines={},
         holding={name: tuple(keys) for name, keys in world.holding.items() if keys},
         holdings=dict(world.cards.holdings),
         care=CareTables(**{name: dict(getattr(world.cards.care, name)) for name in CareTables.__struct_fields__}),

@@ -1,12 +1,10 @@
 """A digest of the world: the same log gives the same digest, on any machine and under any hash seed."""
 
 import hashlib
-from collections.abc import Callable, Iterator
 from typing import Any
 
-import msgspec
-
 from projections.configuration import TABLES, table_of
+from projections.json_in_pieces import rows_as_json
 from projections.queues.pending_queues import ScanProgress
 from projections.queues.state import QueueState
 from projections.workloads.saved_workload import as_saved
@@ -27,8 +25,6 @@ _AS_BEFORE = frozenset(
     }
 )
 """Tables whose place in the digest is what it was in logs that were written before; others follow where they hold anything."""
-_ROWS = 1000
-_encoder = msgspec.json.Encoder(order="deterministic")
 
 
 def state_hash(world: World) -> str:
@@ -36,23 +32,9 @@ def state_hash(world: World) -> str:
     digest = hashlib.sha256()
     for name, table in tables(world):
         digest.update(name.encode())
-        for part in _encoded(table, as_saved if name == "workloads" else _as_it_is):
+        for part in rows_as_json(table, as_saved) if name == "workloads" else rows_as_json(table):
             digest.update(part)
     return digest.hexdigest()
-
-
-def _encoded(table: dict[str, Any], row: Callable[[Any], Any]) -> Iterator[bytes]:
-    """The table as one JSON object in the order of its keys, so many rows at a time: the whole of it may be very large."""
-    keys = sorted(table)
-    yield b"{"
-    for start in range(0, len(keys), _ROWS):
-        rows = _encoder.encode({key: row(table[key]) for key in keys[start : start + _ROWS]})
-        yield b"," + rows[1:-1] if start else rows[1:-1]
-    yield b"}"
-
-
-def _as_it_is(value: object) -> object:
-    return value
 
 
 def tables(world: World) -> list[tuple[str, dict[str, Any]]]:

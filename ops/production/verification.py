@@ -1,6 +1,5 @@
 """Decisions that are on the log, decided again on the state that each was made on: by a replay, and while services run."""
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -14,7 +13,7 @@ from events.event import Millis
 from events.hash_chain import follows
 from events.rules import RULES
 from ops.production.deciders import all_deciders
-from ops.production.log.snapshots import image_of
+from ops.production.log.snapshots import image_hash
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from services.runtime.log_port import Entry
@@ -114,7 +113,7 @@ class Verification:
         if not commit.state_hash or commit.rules != RULES or self._hurried(fold, entry):
             return
         self.states += 1
-        found = hashlib.sha256(image_of(fold)).hexdigest()
+        found = image_hash(fold)
         if found != commit.state_hash:
             other = OtherState(sequence=fold.base, author=commit.author, recorded=commit.state_hash, folded=found)
             self.other_states.append(other)

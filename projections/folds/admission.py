@@ -49,6 +49,7 @@ from projections.workloads.lifecycle import (
     BLOCKED_ON_GATES,
     DEACTIVATION_TARGET,
     EVICTED,
+    NEVER_PLACED_AGAIN,
     PREEMPTED,
     QUOTA_RESERVED,
     REQUEUED,
@@ -243,7 +244,7 @@ def _assign_topology(
             workload,
             admission=replace(workload.admission, assignments=event.assignments),
             resizing=changed_part(workload.resizing, shrunk=shrunk),
-            second_pass=SecondPass(placed=position.sequence if workload.admitted else 0),
+            second_pass=SecondPass(placed=position.sequence) if workload.admitted else NEVER_PLACED_AGAIN,
             decided=position.sequence,
         )
     )
@@ -311,7 +312,7 @@ def _release(world: PreemptionState, workload: Workload, event: QuotaReleased, p
         admission=None,
         devices=None,
         attempt=None,
-        second_pass=SecondPass(),
+        second_pass=NEVER_PLACED_AGAIN,
         resizing=changed_part(workload.resizing, continues=False, shrunk=False),
         provisioning=no_entries(Provisioning),
         checks=_asked_no_more(workload, position),

@@ -48,8 +48,8 @@ from projections.workloads.in_cluster import InCluster
 from projections.workloads.lifecycle import (
     DEACTIVATION_TARGET,
     FINISHED,
+    NEVER_PLACED_AGAIN,
     WAITING_FOR_PODS,
-    SecondPass,
     Workload,
     chain_of,
     object_of_parts,
@@ -242,7 +242,7 @@ def _take_over(world: PreemptionState, workload: Workload, told: DecidedElsewher
         admission=None,
         devices=None,
         attempt=None,
-        second_pass=SecondPass(),
+        second_pass=NEVER_PLACED_AGAIN,
         stops=changed_part(workload.stops, pods_gone="", stopped_by=0),
         in_cluster=changed_part(workload.in_cluster, start_failed=""),
     )

@@ -75,6 +75,10 @@ class SecondPass(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Nodes of its topology assignment that have failed and are to be replaced (`status.unhealthyNodes`)."""
 
 
+NEVER_PLACED_AGAIN = SecondPass()
+"""Of most workloads: all of them hold this one."""
+
+
 class Devices(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The cards set aside for the current attempt; `refused` is the reason why there are none."""
 
@@ -112,7 +116,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     provisioning: dict[str, Provisioning] = msgspec.field(default_factory=partial(no_entries, Provisioning))
     """By check, what is asked of the autoscaler."""
     reclaimable: dict[str, int] = msgspec.field(default_factory=partial(no_entries, int))
-    second_pass: SecondPass = SecondPass()
+    second_pass: SecondPass = NEVER_PLACED_AGAIN
     stops: Stops = Stops()
     gates: dict[str, GateState] = msgspec.field(default_factory=partial(no_entries, GateState))
     """Its preemption gates and how they stand."""

@@ -5,6 +5,7 @@ in another shape is brought into this one first.
 """
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -16,7 +17,14 @@ from events.pod_set import PodSet
 from events.shared_specs import shared_assignments, shared_owner, shared_spec
 from events.workload import CheckStatus, Condition, EvictionCount, GateState, Owner, WorkloadSpec
 from projections.workloads.in_cluster import InCluster, News
-from projections.workloads.lifecycle import Admission, Devices, Provisioning, SecondPass, Workload
+from projections.workloads.lifecycle import (
+    NEVER_PLACED_AGAIN,
+    Admission,
+    Devices,
+    Provisioning,
+    SecondPass,
+    Workload,
+)
 from projections.workloads.resizing import Resizing
 from projections.workloads.stops import Requeue, Stops
 
@@ -33,7 +41,7 @@ class SavedSecondPass(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     placed: int = 0
 
 
-class SavedWorkload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class SavedWorkload(msgspec.Struct, frozen=True, gc=False):
     """The fields of `Workload` and of its parts, which say what they mean."""
 
     key: str
@@ -86,20 +94,28 @@ class SavedWorkload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 _PARTS: dict[str, type[Stops | InCluster | Resizing]] = {"stops": Stops, "in_cluster": InCluster, "resizing": Resizing}
 """The parts of a record by its field."""
 _OWN = tuple(name for name in Workload.__struct_fields__ if name not in _PARTS and name != "second_pass")
+_NEVER_PLACED_AGAIN = SavedSecondPass()
+_places: dict[str, str] = {
+    **{name: name for name in (*_OWN, "second_pass")},
+    **{name: f"{part}.{name}" for part, kind in _PARTS.items() for name in kind.__struct_fields__},
+    "unhealthy_nodes": "second_pass.unhealthy_nodes",
+}
+_values = attrgetter(*(_places[name] for name in SavedWorkload.__struct_fields__))
+"""All that is saved of a workload, in the order of the fields: a world has many, and all are saved at once."""
+_SECOND_PASS = SavedWorkload.__struct_fields__.index("second_pass")
 
 
 def as_saved(workload: Workload) -> SavedWorkload:
     """The workload as it is saved."""
-    fields: dict[str, Any] = {name: getattr(workload, name) for name in _OWN}
-    for part, kind in _PARTS.items():
-        held = getattr(workload, part)
-        fields.update((name, getattr(held, name)) for name in kind.__struct_fields__)
-    tried = workload.second_pass
-    return SavedWorkload(
-        **fields,
-        second_pass=SavedSecondPass(**{name: getattr(tried, name) for name in SavedSecondPass.__struct_fields__}),
-        unhealthy_nodes=tried.unhealthy_nodes,
-    )
+    values = list(_values(workload))
+    values[_SECOND_PASS] = _second_pass_as_saved(workload.second_pass)
+    return SavedWorkload(*values)
+
+
+def _second_pass_as_saved(tried: SecondPass) -> SavedSecondPass:
+    if tried is NEVER_PLACED_AGAIN:
+        return _NEVER_PLACED_AGAIN
+    return SavedSecondPass(failures=tried.failures, again_at=tried.again_at, message=tried.message, placed=tried.placed)
 
 
 def as_held(one: SavedWorkload, word: Word) -> Workload:
@@ -111,7 +127,7 @@ def as_held(one: SavedWorkload, word: Word) -> Workload:
             fields[part] = found  # Else it holds the value that all others hold.
     tried = {name: getattr(one.second_pass, name) for name in SavedSecondPass.__struct_fields__}
     second_pass = SecondPass(**tried, unhealthy_nodes=one.unhealthy_nodes)
-    if second_pass != SecondPass():
+    if second_pass != NEVER_PLACED_AGAIN:
         fields["second_pass"] = second_pass
     fields |= {
         "owner": None if one.owner is None else shared_owner(one.owner, one.uid),

@@ -1,9 +1,11 @@
 """The port to the shelf, where saved worlds and views are kept for restarts: beside the log, and checked against it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 import msgspec
+
+from services.runtime.packed import Packed
 
 
 class ShelfLabel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -26,8 +28,8 @@ class Shelf(Protocol):
         """Make sure that there is a place for it. Raises `LogUnavailable`."""
         ...
 
-    async def put(self, key: str, data: bytes, *, upto: Mapping[str, int], rules: str) -> None:
-        """Keep one more, in place of the older of the two. Raises `LogUnavailable`."""
+    async def put(self, key: str, kept: Packed | Iterable[bytes], *, upto: Mapping[str, int], rules: str) -> None:
+        """Keep one more, in place of the older of the two: pieces, if nobody changes meanwhile what they are made from. Raises `LogUnavailable`."""
         ...
 
     async def labels(self, key: str) -> list[ShelfLabel]:

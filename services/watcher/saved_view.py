@@ -5,7 +5,7 @@ fact by sequence and hash: if that is not on this log, the view is ignored and t
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 import structlog
@@ -14,6 +14,7 @@ from events.catalogue import Fact
 from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
 from events.subjects import FACTS
+from projections.json_in_pieces import fields_as_json, rows_as_json
 from projections.object_versions import SavedVersion
 from projections.snapshot import Tables
 from services.runtime.clock_port import Clock
@@ -113,8 +114,8 @@ class ViewSaver:
         if reported.position <= self._saved:
             return
         last = await self._facts.get(reported.position)
-        data = msgspec.json.encode(saved_from(reported, hashlib.sha256(last.data).hexdigest(), self._made_with))
-        await self._shelf.put(KEY, data, upto={FACTS: reported.position}, rules="")
+        pieces = view_as_json(reported, hashlib.sha256(last.data).hexdigest(), self._made_with)
+        await self._shelf.put(KEY, pieces, upto={FACTS: reported.position}, rules="")
         self._saved, self._objects = reported.position, len(reported.versions.known)
         log.info("view saved", sequence=reported.position)
 
@@ -136,22 +137,28 @@ def seal_of(data: bytes | None) -> Seal | None:
         return None
 
 
-def saved_from(reported: ReportedByAll, sha256: str, made_with: SettingsObserved | None) -> SavedView:
-    """All that was folded from the facts."""
+def view_as_json(reported: ReportedByAll, sha256: str, made_with: SettingsObserved | None) -> Iterator[bytes]:
+    """All that was folded from the facts, as the JSON of a `SavedView` in pieces."""
     view, versions = reported.view, reported.versions
-    return SavedView(
+    short = SavedView(
         position=reported.position,
         sha256=sha256,
         made_with=made_with,
         settings=reported.settings,
-        known=versions.saved,
+        known={},
         epoch=versions.epoch,
-        facts=view.facts,
-        workloads={key: as_saved(one) for key, one in view.workloads.items()},
+        facts={},
+        workloads={},
         by_source=view.by_source,
-        slices={key: as_saved(one) for key, one in view.slices.items()},
         routes=reported.routes.saved(),
     )
+    long = {
+        "known": rows_as_json(versions.known),  # The bytes of these are those of `SavedVersion`.
+        "facts": rows_as_json(view.facts),
+        "workloads": rows_as_json(view.workloads, as_saved),
+        "slices": rows_as_json(view.slices, as_saved),
+    }
+    return fields_as_json(short, long)
 
 
 def begin_at(reported: ReportedByAll, saved: SavedView) -> None:

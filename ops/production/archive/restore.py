@@ -56,7 +56,7 @@ async def restore_backup(
     await bus.shelf.prepare()
     for world in manifest.worlds:
         data = Folder(source).need(world.file, "it was there a moment ago")
-        await bus.shelf.put(world.label.key, data, upto=world.label.upto, rules=world.label.rules)
+        await bus.shelf.put(world.label.key, [data], upto=world.label.upto, rules=world.label.rules)
     await _read_back(source, bus, manifest)
     return manifest
 

@@ -1,12 +1,13 @@
 """A bus on JetStream that may come later than the services that use it: it is connected to when it is first asked."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.jetstream.capacity import StreamFill
 from services.runtime.lease_port import Leases, Replica
 from services.runtime.log_port import Stream
+from services.runtime.packed import Packed
 from services.runtime.shelf_port import Shelf, ShelfLabel
 
 _PATIENCE_S = 3.0
@@ -62,8 +63,8 @@ class _LateShelf:
     async def prepare(self) -> None:
         await (await self._bus.connected()).shelf.prepare()
 
-    async def put(self, key: str, data: bytes, *, upto: Mapping[str, int], rules: str) -> None:
-        await (await self._bus.connected()).shelf.put(key, data, upto=upto, rules=rules)
+    async def put(self, key: str, kept: Packed | Iterable[bytes], *, upto: Mapping[str, int], rules: str) -> None:
+        await (await self._bus.connected()).shelf.put(key, kept, upto=upto, rules=rules)
 
     async def labels(self, key: str) -> list[ShelfLabel]:
         return await (await self._bus.connected()).shelf.labels(key)

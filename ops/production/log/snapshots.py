@@ -7,7 +7,7 @@ a commit on the log names the hash of its bytes.
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,14 +17,15 @@ import structlog
 from events.codec import NotOurs, decode_commit
 from events.hash_chain import bytes_hash
 from ops.files.reading import Unreadable, bytes_of, json_of
-from ops.files.whole_file import write_whole
+from ops.files.whole_file import write_pieces
 from ops.production.log.streams import streams_known
 from projections.partitions.homes import forks_of
-from projections.snapshot import Snapshot, Tables, restored, tables_of, world_of
+from projections.snapshot import Snapshot, SnapshotLabel, Tables, restored, snapshot_as_json, tables_as_json, world_of
 from projections.state_hash import state_hash
 from services.runtime.control_log import Control
 from services.runtime.log_errors import LogGap, LogUnavailable
 from services.runtime.log_port import Bus, Stream
+from services.runtime.packed import Packed, packed
 from services.runtime.partition.fold import PartitionFold
 from services.runtime.shelf_port import Shelf, ShelfLabel
 
@@ -47,7 +48,7 @@ class _Saved(NamedTuple):
     """A world that is to be brought to the shelf."""
 
     partition: str
-    image: bytes
+    image: Packed
     upto: dict[str, int]
     forks: tuple[str, ...]
     """The forks of the partition to which trees have moved by then."""
@@ -71,7 +72,7 @@ class Snapshots:
         """Per partition the commit at which the newest in the folder was taken."""
         self._marked: dict[str, tuple[int, int]] = {}
         """Per partition the last commit that named a hash, and how many inputs had come when we first saw it."""
-        self._images: dict[str, tuple[str, bytes]] = {}
+        self._images: dict[str, Packed] = {}
         """Per partition the image whose hash we have named in a commit, until that commit stands on the log."""
         self._partitions: dict[str, Stream] = {}
         """The streams of the partitions that were begun here: they say which saved worlds count."""
@@ -87,9 +88,9 @@ class Snapshots:
         """The hash of the world for the commit that is about to be appended to name; empty when it is not yet time."""
         if self._shelf is None or not self._due(fold):
             return ""
-        image = image_of(fold)
-        self._images[fold.partition] = (hashlib.sha256(image).hexdigest(), image)
-        return self._images[fold.partition][0]
+        image = packed(image_of(fold))
+        self._images[fold.partition] = image
+        return image.sha256
 
     def _due(self, fold: PartitionFold) -> bool:
         """After so many commits; of a partition on which hardly anybody has anything to say, after ten times as many inputs.
@@ -111,8 +112,8 @@ class Snapshots:
 
     def settled(self, fold: PartitionFold) -> None:
         """Called after each commit: take a snapshot when it is time."""
-        digest, image = self._images.get(fold.partition, ("", b""))
-        if digest and fold.marked == (fold.base, digest):
+        image = self._images.get(fold.partition)
+        if image is not None and fold.marked == (fold.base, image.sha256):
             del self._images[fold.partition]
             upto = {**fold.settled, fold.partition: fold.base}
             self._on_the_way.put_nowait(_Saved(fold.partition, image, upto, forks_of(fold.world, fold.partition)))
@@ -166,7 +167,7 @@ class Snapshots:
         """Store the world as it is at the last commit in the folder; nothing may be folded ahead of it."""
         if self._folder is None:
             return
-        snapshot = Snapshot(
+        label = SnapshotLabel(
             partition=fold.partition,
             base=fold.base,
             prev_hash=fold.prev_hash,
@@ -174,9 +175,8 @@ class Snapshots:
             settled=dict(fold.settled),
             rules=self._rules,
             state_hash=state_hash(fold.world),
-            tables=tables_of(fold.world),
         )
-        write_whole(self._path(self._folder, fold.partition), msgspec.json.encode(snapshot, order="deterministic"))
+        write_pieces(self._path(self._folder, fold.partition), snapshot_as_json(label, fold.world))
         self._taken[fold.partition] = fold.base
         log.info("snapshot taken", partition=fold.partition, sequence=fold.base)
 
@@ -261,10 +261,20 @@ class Snapshots:
         return folder / f"{partition}.json"
 
 
-def image_of(fold: PartitionFold) -> bytes:
-    """The world as it stands with all that is folded ahead, and how far that goes; the same bytes wherever it is folded."""
+def image_of(fold: PartitionFold) -> Iterator[bytes]:
+    """The `Image` of the world as it stands with all that is folded ahead, in pieces; the same bytes wherever it is folded."""
     settled = {**fold.settled, **{run.stream: run.upto for run in fold.runs}}
-    return msgspec.json.encode(Image(settled=settled, tables=tables_of(fold.world)), order="deterministic")
+    yield b'{"settled":' + msgspec.json.encode(settled, order="deterministic") + b',"tables":'
+    yield from tables_as_json(fold.world)
+    yield b"}"
+
+
+def image_hash(fold: PartitionFold) -> str:
+    """The SHA-256 of that image, which commits name."""
+    digest = hashlib.sha256()
+    for piece in image_of(fold):
+        digest.update(piece)
+    return digest.hexdigest()
 
 
 def fold_from_image(partition: str, base: int, stored: bytes, image: bytes) -> PartitionFold:

@@ -49,7 +49,7 @@ async def test_a_console_begins_at_a_saved_world_and_shows_what_the_whole_log_sa
 
     async def prepare(bus: JetStreamBus) -> None:
         await bus.shelf.prepare()
-        await bus.shelf.put(PARTITION, label.data, upto=label.upto, rules=label.rules)
+        await bus.shelf.put(PARTITION, [label.data], upto=label.upto, rules=label.rules)
 
     async with served(tmp_path, log=log, prepare=prepare) as console:
         begins = await follower(console.bus).begin(await console.bus.stream(PARTITION))
@@ -73,7 +73,7 @@ async def test_who_only_looks_folds_the_same_with_a_saved_world_and_without_and_
         if saved:
             label = (await shelf.labels(PARTITION))[0]
             await console.bus.shelf.prepare()
-            await console.bus.shelf.put(PARTITION, label.data, upto=label.upto, rules=label.rules)
+            await console.bus.shelf.put(PARTITION, [label.data], upto=label.upto, rules=label.rules)
         running = follower(console.bus)
         live, following = Live(running), asyncio.create_task(running.run())
         try:

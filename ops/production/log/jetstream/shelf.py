@@ -7,8 +7,7 @@ have to add up to. Nothing rests on it: what is lost or torn here is folded from
 import asyncio
 import base64
 import hashlib
-import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 from nats.aio.client import Client
@@ -18,6 +17,7 @@ from ops.production.log.jetstream.last_messages import LastMessage, last_message
 from ops.production.log.jetstream.refusals import refusal
 from projections.partitions.homes import FIRST
 from services.runtime.log_errors import LogUnavailable
+from services.runtime.packed import Packed, packed, unpacked
 from services.runtime.shelf_port import ShelfLabel
 from services.watcher.saved_view import KEY
 
@@ -26,8 +26,6 @@ WATCHER = KEY
 """The key of the watcher's view."""
 _COUNTERS = "counters"
 _PART = 512 << 10
-_MOST = 2 << 30
-"""The most bytes of a saved world when unpacked: a larger one would only fill our memory."""
 _PLACES = ("a", "b")
 _DEADLINE_S = 10.0
 
@@ -87,17 +85,18 @@ class BusShelf:
         if made.get("error") is not None:
             raise refusal(STREAM, made["error"])
 
-    async def put(self, key: str, data: bytes, *, upto: Mapping[str, int], rules: str) -> None:
+    async def put(self, key: str, kept: Packed | Iterable[bytes], *, upto: Mapping[str, int], rules: str) -> None:
         """Keep one more, in place of the older of the two. Raises `LogUnavailable`, also where others have put one there since."""
         there = await self._places(key)
         older = min(there, key=lambda place: place.number)
-        packed = await asyncio.to_thread(zlib.compress, data, 1)
-        parts = [packed[i : i + _PART] for i in range(0, len(packed), _PART)]
+        if not isinstance(kept, Packed):
+            kept = await asyncio.to_thread(packed, kept)
+        parts = [kept.deflated[i : i + _PART] for i in range(0, len(kept.deflated), _PART)]
         for number, part in enumerate(parts):
             await self._store(key, older, str(number), part)
-        kept = ShelfLabel(key=key, upto=dict(upto), rules=rules, sha256=hashlib.sha256(data).hexdigest())
+        stands_for = ShelfLabel(key=key, upto=dict(upto), rules=rules, sha256=kept.sha256)
         number = max(place.number for place in there) + 1
-        label = _Label(number=number, parts=len(parts), kept=kept)
+        label = _Label(number=number, parts=len(parts), kept=stands_for)
         await self._store(key, older, "label", msgspec.json.encode(label, order="deterministic"))
 
     async def labels(self, key: str) -> list[ShelfLabel]:
@@ -111,7 +110,7 @@ class BusShelf:
             if place.label is None or place.label.kept != label:
                 continue
             parts = [await self._last(_subject(label.key, place.name, str(i))) for i in range(place.label.parts)]
-            data = _unpacked(b"".join(_part(part.data) for part in parts))
+            data = unpacked(b"".join(_part(part.data) for part in parts))
             return data if hashlib.sha256(data).hexdigest() == label.sha256 else None
         return None
 
@@ -157,16 +156,6 @@ def _part(text: str) -> bytes:
         return b""
 
 
-def _unpacked(packed: bytes) -> bytes:
-    """What was packed; nothing when it is no whole."""
-    unpacking = zlib.decompressobj()
-    try:
-        data = unpacking.decompress(packed, _MOST)
-    except zlib.error:
-        return b""
-    return data if unpacking.eof else b""
-
-
 class MemoryShelf:
     """The shelf in memory, for simulations and tests."""
 
@@ -176,8 +165,9 @@ class MemoryShelf:
     async def prepare(self) -> None:
         """Nothing to prepare."""
 
-    async def put(self, key: str, data: bytes, *, upto: Mapping[str, int], rules: str) -> None:
+    async def put(self, key: str, kept: Packed | Iterable[bytes], *, upto: Mapping[str, int], rules: str) -> None:
         """Keep one more, in place of the older of the two."""
+        data = unpacked(kept.deflated) if isinstance(kept, Packed) else b"".join(kept)
         one = ShelfLabel(key=key, upto=dict(upto), rules=rules, sha256=hashlib.sha256(data).hexdigest(), data=data)
         self.kept[key] = [one, *self.kept.get(key, [])[:1]]
 

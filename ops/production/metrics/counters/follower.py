@@ -131,7 +131,7 @@ class CountersFollower:
         )
         await shelf.put(
             counters_of(self.partition),
-            msgspec.json.encode(saved),
+            [msgspec.json.encode(saved)],
             upto={self.partition: saved.base, FACTS: saved.upto},
             rules="",
         )

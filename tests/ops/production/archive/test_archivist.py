@@ -68,7 +68,7 @@ class Place:
         for key in (PARTITION, DEVICE_PARTITION, WATCHER):
             last = await (await self.bus.stream(FACTS)).get(upto[FACTS])
             saved = view_of(last) if key == WATCHER else WORLD
-            await self.bus.shelf.put(key, saved, upto=upto, rules="1")
+            await self.bus.shelf.put(key, [saved], upto=upto, rules="1")
 
     async def firsts(self) -> dict[str, list[int]]:
         return {
@@ -200,7 +200,7 @@ async def test_a_saved_world_that_the_log_does_not_vouch_for_lets_nothing_go(on:
     before = await on.firsts()
     await on.save_worlds()
     for _ in range(2):  # Two are kept of each key.
-        await on.bus.shelf.put(key, b"of another log", upto=ends, rules="1")
+        await on.bus.shelf.put(key, [b"of another log"], upto=ends, rules="1")
     await on.archivist.look(0)
     assert on.archivist.problem == "" and (await on.firsts())[FACTS] == before[FACTS]
     await on.save_worlds()

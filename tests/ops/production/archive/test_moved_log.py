@@ -134,7 +134,7 @@ async def roll(log: Log, place: Place, url: str, *before: Fact) -> None:
                 await asyncio.sleep(0.02)
     ends = await ends_of(log.bus)
     view = view_of(await (await log.bus.stream(FACTS)).get(ends[FACTS]))
-    await log.bus.shelf.put(WATCHER, view, upto=ends, rules="1")
+    await log.bus.shelf.put(WATCHER, [view], upto=ends, rules="1")
     await sign(log.bus, place.witness)
     await place.archivist.look(0)
     firsts = [(await generations(log.bus.client, name))[0].first for name in ("LOG_0", "DEVICES_default", FACTS)]

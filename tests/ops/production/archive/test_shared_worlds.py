@@ -1,7 +1,6 @@
 """What a commit names of the world behind it is what anybody folds there; who starts anew begins there and decides the same."""
 
 import asyncio
-import hashlib
 from typing import cast
 
 from events.catalogue import Fact
@@ -12,7 +11,7 @@ from ops.production.archive.history import read_everything
 from ops.production.log import snapshots
 from ops.production.log.jetstream.shelf import MemoryShelf
 from ops.production.log.memory import MemoryBus
-from ops.production.log.snapshots import image_of
+from ops.production.log.snapshots import image_hash
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running
@@ -59,7 +58,7 @@ async def test_a_commit_names_the_world_that_anybody_folds_there() -> None:
                 commit = fold.decode(entry)
                 assert commit is not None
                 fold.fold_commit(entry, commit)
-            assert hashlib.sha256(image_of(fold)).hexdigest() == digest, f"{partition} {sequence}"
+            assert image_hash(fold) == digest, f"{partition} {sequence}"
 
 
 async def test_who_starts_anew_begins_at_a_shared_world_and_comes_to_the_same() -> None:
@@ -92,4 +91,4 @@ def test_a_partition_that_says_nothing_is_saved_after_many_inputs_so_that_these_
     assert saved.mark(fold) == ""
     fold.offer(FACTS, log[-2:])
     fold.fold_inputs()
-    assert saved.mark(fold) == hashlib.sha256(image_of(fold)).hexdigest()
+    assert saved.mark(fold) == image_hash(fold)

@@ -52,7 +52,10 @@ async def store(on: JetStreamBus, entries: list[Entry]) -> None:
     name = entries[-1].stream
     upto = {one: entries[-1].sequence for one in AUTHORS}
     await on.shelf.put(
-        WATCHER if name == FACTS else name, view_of(entries[-1]) if name == FACTS else WORLD, upto=upto, rules="1"
+        WATCHER if name == FACTS else name,
+        [view_of(entries[-1]) if name == FACTS else WORLD],
+        upto=upto,
+        rules="1",
     )
 
 

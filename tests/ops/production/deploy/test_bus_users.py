@@ -300,7 +300,7 @@ async def test_the_archivist_rolls_and_removes_what_nobody_else_may(port: int) -
     assert await partition.append(subject, b"{}", message_id="two", base=1) == 2
     await remove(archivist, DEVICE_PARTITION)
     assert [one.first for one in await generations(writer.client, DEVICE_PARTITION)] == [2]
-    await writer.shelf.put(DEVICE_PARTITION, b"world", upto={DEVICE_PARTITION: 2}, rules="1")
+    await writer.shelf.put(DEVICE_PARTITION, [b"world"], upto={DEVICE_PARTITION: 2}, rules="1")
     [kept] = await archivist.shelf.labels(DEVICE_PARTITION)
     assert await archivist.shelf.take(kept) == b"world"
     await writer.close()
@@ -315,7 +315,10 @@ async def test_who_may_not_do_what_was_asked_is_told_that_and_not_of_a_full_disk
         (partition.append(subject, b"{}", message_id="mine", base=0), subject),
         (facts.publish([Message(kind, b"{}", "mine")]), kind),
         (asked(reader.client, f"STREAM.DELETE.{PARTITION}", {}), f"$JS.API.STREAM.DELETE.{PARTITION}"),
-        (reader.shelf.put(PARTITION, b"world", upto={PARTITION: 1}, rules="1"), f"kuelog.snapshots.{PARTITION}.a.0"),
+        (
+            reader.shelf.put(PARTITION, [b"world"], upto={PARTITION: 1}, rules="1"),
+            f"kuelog.snapshots.{PARTITION}.a.0",
+        ),
     )
     answers = await asyncio.gather(*(one for one, _ in asking), return_exceptions=True)
     for (_, refused), answer in zip(asking, answers, strict=True):

@@ -1,7 +1,6 @@
 """What guards a partition: clocks that run ahead are kept off it, or bounded on record, and no failing tree stops the others."""
 
 import asyncio
-import hashlib
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -18,7 +17,7 @@ from events.setting_aside import SetAside
 from events.subjects import FACTS, commit_subject, fact_subject
 from ops.production.archive.history import read_everything
 from ops.production.log.memory import MemoryBus
-from ops.production.log.snapshots import image_of
+from ops.production.log.snapshots import image_hash
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.process.clock import ScaledClock
 from ops.queries.replay import fold_partition
@@ -61,7 +60,7 @@ async def host(bus: MemoryBus, *deciders: Decider, ahead: Millis = 0) -> Partiti
         tracer=NoTracer(),
         rules=RULES,
         replica="a",
-        mark=lambda fold: hashlib.sha256(image_of(fold)).hexdigest(),
+        mark=lambda fold: image_hash(fold),
     )
 
 

@@ -5,6 +5,7 @@ import random
 from collections.abc import AsyncIterator
 from typing import Any
 
+import msgspec
 import pytest
 import pytest_asyncio
 from msgspec.structs import replace
@@ -18,7 +19,7 @@ from ops.production.log.memory import MemoryStream
 from projections.world import World
 from services.runtime.log_port import Message
 from services.watcher.log_reading import ReportedByAll
-from services.watcher.saved_view import begin_at, saved_from
+from services.watcher.saved_view import SavedView, begin_at, view_as_json
 from services.watcher.seen_versions import SeenVersions
 from services.watcher.view import View
 from tests.services.watcher.scripted_cluster import Objects, OneOfSeveral, rest
@@ -189,7 +190,10 @@ def test_a_watcher_that_starts_anew_tells_only_what_has_changed_meanwhile(at: Se
     again = View()
     if saved:
         reported = ReportedByAll(at.view, SeenVersions())
-        begin_at(ReportedByAll(again, SeenVersions()), saved_from(reported, "", None))
+        begin_at(
+            ReportedByAll(again, SeenVersions()),
+            msgspec.json.decode(b"".join(view_as_json(reported, "", None)), type=SavedView),
+        )
     else:
         for fact in at.view.facts.values():
             again.fold(fact)

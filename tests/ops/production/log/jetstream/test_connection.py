@@ -160,7 +160,7 @@ async def test_whoever_may_not_do_what_was_asked_is_told_so_before_any_answer_co
         async with asyncio.timeout(PATIENCE_S):
             await denied_at_last(lambda: facts.publish([Message("kuelog.facts.x", b"{}", "one")]))
             await denied_at_last(append)
-            await denied_at_last(lambda: bus.shelf.put("key", b"world", upto={}, rules="1"))
+            await denied_at_last(lambda: bus.shelf.put("key", [b"world"], upto={}, rules="1"))
     finally:
         await bus.close()
 

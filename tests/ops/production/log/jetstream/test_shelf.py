@@ -37,8 +37,8 @@ async def test_the_two_newest_of_each_key_are_kept_and_one_that_is_torn_is_no_wh
     await bus.shelf.prepare()
     worlds = [bytes([n]) + bytes(range(256)) * 4000 for n in range(4)]
     for number, world in enumerate(worlds):
-        await bus.shelf.put("LOG_0", world, upto={"LOG_0": number}, rules="1")
-    await bus.shelf.put("LOG_1", b"other", upto={"LOG_1": 9}, rules="1")
+        await bus.shelf.put("LOG_0", [world], upto={"LOG_0": number}, rules="1")
+    await bus.shelf.put("LOG_1", [b"other"], upto={"LOG_1": 9}, rules="1")
     assert await labels(bus.shelf) == [3, 2]
     newest, older = await bus.shelf.labels("LOG_0")
     assert [await bus.shelf.take(newest), await bus.shelf.take(older)] == [worlds[3], worlds[2]]
@@ -66,10 +66,10 @@ async def test_who_was_paused_while_others_have_put_theirs_puts_nothing_in_their
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(last_messages, "asked", paused)
-        putting = asyncio.create_task(late.shelf.put("LOG_0", b"old", upto={"LOG_0": 1}, rules="1"))
+        putting = asyncio.create_task(late.shelf.put("LOG_0", [b"old"], upto={"LOG_0": 1}, rules="1"))
         await looked.wait()
         for number, world in enumerate((b"new", b"newer"), start=2):
-            await bus.shelf.put("LOG_0", world, upto={"LOG_0": number}, rules="1")
+            await bus.shelf.put("LOG_0", [world], upto={"LOG_0": number}, rules="1")
         gate.set()
         with pytest.raises(LogUnavailable, match="another has put a saved world there"):
             await putting
@@ -83,9 +83,9 @@ async def test_who_was_paused_while_others_have_put_theirs_puts_nothing_in_their
 async def shared(mark: str = "") -> tuple[PartitionFold, Stream, MemoryShelf]:
     """A partition whose only commit names the hash of the world behind it, and that world on the shelf."""
     fold, stream = await folded()
-    image = image_of(fold)
+    image = b"".join(image_of(fold))
     shelf = MemoryShelf()
-    await shelf.put("LOG_0", image, upto={**fold.settled, "LOG_0": 1}, rules="1")
+    await shelf.put("LOG_0", [image], upto={**fold.settled, "LOG_0": 1}, rules="1")
     [label] = await shelf.labels("LOG_0")
     commit = decode_commit((await stream.get(1)).data)
     named = type(commit)(
@@ -113,9 +113,9 @@ async def test_a_shared_world_that_the_log_does_not_vouch_for_is_passed_over(har
         shelf.kept["LOG_0"] = [label]
     match harm:
         case "changed content":
-            await shelf.put("LOG_0", label.data.replace(b"team/a", b"team/b"), upto=label.upto, rules="1")
+            await shelf.put("LOG_0", [label.data.replace(b"team/a", b"team/b")], upto=label.upto, rules="1")
         case "changed positions":
-            await shelf.put("LOG_0", label.data.replace(b'{"FACTS":', b'{"FACTS":1'), upto=label.upto, rules="1")
+            await shelf.put("LOG_0", [label.data.replace(b'{"FACTS":', b'{"FACTS":1')], upto=label.upto, rules="1")
         case "a shorter log":
             stream = MemoryBus().memory("LOG_0")
         case _:
@@ -143,7 +143,7 @@ async def test_a_world_of_other_rules_is_begun_at_only_where_the_log_does_not_go
             return await stream.get(1 if sequence == FIRST else 99)
 
     [label] = shelf.kept["LOG_0"]
-    await shelf.put("LOG_0", label.data, upto={FACTS: label.upto[FACTS], "LOG_0": FIRST}, rules="1")
+    await shelf.put("LOG_0", [label.data], upto={FACTS: label.upto[FACTS], "LOG_0": FIRST}, rules="1")
     assert (await Snapshots(None, "2", shelf).load(Rolled())).base == FIRST  # pyright: ignore[reportArgumentType]
 
 
@@ -200,8 +200,8 @@ async def test_a_world_that_the_log_does_not_vouch_for_keeps_no_other_from_the_s
     shelf, stream = MemoryShelf(), MemoryBus().memory("LOG_0")
     replica = await Replica(stream, shelf).start()
     await replica.decide()
-    await shelf.put("LOG_0", b"beyond the end", upto={"LOG_0": 9}, rules="1")
-    await shelf.put("LOG_0", b"of another log", upto={"LOG_0": 1}, rules="1")
+    await shelf.put("LOG_0", [b"beyond the end"], upto={"LOG_0": 9}, rules="1")
+    await shelf.put("LOG_0", [b"of another log"], upto={"LOG_0": 1}, rules="1")
     await replica.saved.share()
     assert [one.sha256 == replica.fold.marked[1] for one in await shelf.labels("LOG_0")] == [True, False]
 

@@ -38,7 +38,7 @@ async def everything(bus: JetStreamBus) -> list[object]:
         generations(bus.client, PARTITION),
         bus.shelf.prepare(),
         bus.shelf.labels(PARTITION),
-        bus.shelf.put(PARTITION, b"world", upto={}, rules="1"),
+        bus.shelf.put(PARTITION, [b"world"], upto={}, rules="1"),
         partition.append("kuelog.log.0.admitter", b"{}", message_id="x", base=0),
         facts.publish([Message("kuelog.facts._cluster.PodsGone", b"{}", "x")]),
         return_exceptions=True,
