@@ -23,6 +23,7 @@ from services.runtime.log_port import Stream
 from services.runtime.partition.errors import MessageHalts
 from services.runtime.shelf_port import Shelf
 from services.watcher.log_reading import ReportedByAll
+from services.watcher.workloads.reported_state import ReportedState
 from services.watcher.workloads.saved_report import SavedReport, as_held, as_saved
 
 log = structlog.get_logger()
@@ -32,6 +33,7 @@ EVERY = 5_000
 """The view is saved after this many facts and as many as it holds objects, or after ten looks if there were any facts: what it costs grows with them."""
 _LOOK_MS = 30_000
 _LOOKS = 10
+_report = msgspec.json.Decoder(SavedReport)
 
 
 class Seal(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,9 +53,10 @@ class SavedView(Seal, frozen=True, kw_only=True):
     known: dict[str, SavedVersion]
     epoch: int
     facts: dict[str, Fact]
-    workloads: dict[str, SavedReport]
+    workloads: dict[str, msgspec.Raw]
+    """What was reported of each, a `SavedReport`; each is read by itself, for only then do they hold what most have in common once for all."""
     by_source: dict[str, str]
-    slices: dict[str, SavedReport] = {}
+    slices: dict[str, msgspec.Raw] = {}
     routes: Tables | None = None
     """Where queues and namespaces are decided."""
 
@@ -71,16 +74,14 @@ class ViewSaver:
     async def restore(self, reported: ReportedByAll) -> None:
         """Begin at the newest view that belongs to this log, if there is one. Raises `LogUnavailable`."""
         for label in await self._shelf.labels(KEY):
-            data = await self._shelf.take(label)
             try:
-                saved = msgspec.json.decode(data or b"", type=SavedView)
+                saved = msgspec.json.decode(await self._shelf.take(label) or b"", type=SavedView)
+                if saved.made_with == self._made_with and await is_of_log(self._facts, saved):
+                    begin_at(reported, saved)
+                    self._saved, self._objects = saved.position, len(saved.known)
+                    return
             except msgspec.MsgspecError as problem:
                 log.warning("saved view passed over", why=str(problem))
-                continue
-            if saved.made_with == self._made_with and await is_of_log(self._facts, saved):
-                begin_at(reported, saved)
-                self._saved, self._objects = saved.position, len(saved.known)
-                return
 
     async def run(self, clock: Clock) -> None:
         """Save every so often, until cancelled; what can't be saved now is saved later."""
@@ -162,15 +163,20 @@ def view_as_json(reported: ReportedByAll, sha256: str, made_with: SettingsObserv
 
 
 def begin_at(reported: ReportedByAll, saved: SavedView) -> None:
-    """Begin with what was saved instead of reading all of FACTS."""
+    """Begin with what was saved instead of reading all of FACTS. Raises `MsgspecError`, and nothing has begun then."""
+    workloads, slices = _held(saved.workloads), _held(saved.slices)
     reported.position, reported.settings, reported.epoch = saved.position, saved.settings, saved.epoch
     reported.versions.restore(saved.known, saved.epoch)
     reported.routes.begin_at(saved.routes, saved.facts.values())
     reported.view.facts.update(saved.facts)
-    reported.view.workloads.update((key, as_held(one)) for key, one in saved.workloads.items())
+    reported.view.workloads.update(workloads)
     reported.view.by_source.update(saved.by_source)
-    reported.view.slices.update((key, as_held(one)) for key, one in saved.slices.items())
+    reported.view.slices.update(slices)
     for place, fact in saved.facts.items():
         reported.view.node_usage.note(fact)
         if isinstance(fact, PriorityClassObserved):
             reported.view.priority_classes[place.replace("//", "/")] = fact
+
+
+def _held(rows: dict[str, msgspec.Raw]) -> dict[str, ReportedState]:
+    return {key: as_held(_report.decode(row)) for key, row in rows.items()}

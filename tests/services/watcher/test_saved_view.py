@@ -124,7 +124,9 @@ async def test_workloads_of_a_saved_view_that_only_wait_hold_what_all_hold_of_wh
     assert waits.job is other.job and ready.own_object is waits.own_object is other.own_object
 
 
-@pytest.mark.parametrize("harm", ["another log", "a shorter log", "broken bytes", "another configuration"])
+@pytest.mark.parametrize(
+    "harm", ["another log", "a shorter log", "broken bytes", "a broken report", "another configuration"]
+)
 async def test_a_view_that_is_not_of_this_log_and_configuration_is_passed_over(harm: str) -> None:
     facts, shelf = MemoryBus().memory(FACTS), MemoryShelf()
     await tell(facts, *FIRST)
@@ -139,11 +141,17 @@ async def test_a_view_that_is_not_of_this_log_and_configuration_is_passed_over(h
         case "broken bytes":
             [one] = shelf.kept[KEY]
             shelf.kept[KEY] = [msgspec.structs.replace(one, data=one.data[:-9])]
+        case "a broken report":
+            [one] = shelf.kept[KEY]
+            shelf.kept[KEY] = [
+                msgspec.structs.replace(one, data=one.data.replace(b'"team/b":{"uid":', b'"team/b":{"u":'))
+            ]
+            assert shelf.kept[KEY] != [one]
         case _:
             settings = SettingsObserved(fair_sharing=True)
     told = blank(settings)
     await ViewSaver(facts, shelf, settings, blank).restore(told)
-    assert told.position == 0 and told.view.facts == {}
+    assert everything(told) == everything(blank(settings))
 
 
 async def test_nothing_of_the_view_that_was_folded_to_save_it_is_left() -> None:
