@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-ROWS = 1000
+ROWS = 250
 """So many rows of a table are encoded at a time."""
 _encoder = msgspec.json.Encoder(order="deterministic")
 

@@ -4,7 +4,7 @@ Only what cannot be derived is kept; indexes and usage are laid anew. The state 
 is the one that went in.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -205,6 +205,10 @@ _PLAIN = (
 )
 
 
+_workload = msgspec.json.Decoder(SavedWorkload)
+_NOTHING = msgspec.Raw(b"{}")
+
+
 def tables_of(world: World) -> Tables:
     """The tables of a world. Nothing may be folded ahead of its last commit."""
     return msgspec.structs.replace(
@@ -272,8 +276,23 @@ def _divided(world: World) -> DividedTables:
     return DividedTables(**{name: table for name, table in found.items() if table or name != "forks"})
 
 
-def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
+def world_of(tables: Tables) -> World:
     """The world that these tables were taken from."""
+    return _world_of(tables, tables.workloads.values())
+
+
+def world_from_json(tables: bytes | msgspec.Raw) -> World:
+    """The world that these tables were taken from, encoded as `Tables`. Raises `MsgspecError`.
+
+    Workloads are read one at a time: what most have in common they hold once for all only when they are held, and until then each has its own.
+    """
+    fields = msgspec.json.decode(tables, type=dict[str, msgspec.Raw])
+    rows = msgspec.json.decode(fields.get("workloads", _NOTHING), type=dict[str, msgspec.Raw])
+    short = msgspec.json.decode(msgspec.json.encode({**fields, "workloads": _NOTHING}), type=Tables)
+    return _world_of(short, map(_workload.decode, rows.values()))
+
+
+def _world_of(tables: Tables, workloads: Iterable[SavedWorkload]) -> World:  # noqa: C901 - one table after the other
     world = World()
     for name in _PLAIN:
         getattr(world, name).update(getattr(tables, name))
@@ -294,7 +313,7 @@ def world_of(tables: Tables) -> World:  # noqa: C901 - one table after the other
     for registered in tables.registered.values():
         world.cards.register(registered)
     word = dict[str, str]().setdefault
-    for one in tables.workloads.values():
+    for one in workloads:
         workload = as_held(one, word)
         world.put_workload(workload)
         world.by_local_queue.setdefault(workload.local_queue, SortedKeys()).add(world.trail, workload.key)

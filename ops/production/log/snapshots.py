@@ -20,7 +20,7 @@ from ops.files.reading import Unreadable, bytes_of, json_of
 from ops.files.whole_file import write_pieces
 from ops.production.log.streams import streams_known
 from projections.partitions.homes import forks_of
-from projections.snapshot import Snapshot, SnapshotLabel, Tables, restored, snapshot_as_json, tables_as_json, world_of
+from projections.snapshot import Snapshot, SnapshotLabel, restored, snapshot_as_json, tables_as_json, world_from_json
 from projections.state_hash import state_hash
 from services.runtime.control_log import Control
 from services.runtime.log_errors import LogGap, LogUnavailable
@@ -41,7 +41,8 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
     """What a snapshot on the shelf holds: the world behind a commit, and how far its inputs are folded in it."""
 
     settled: dict[str, int]
-    tables: Tables
+    tables: msgspec.Raw
+    """`Tables`."""
 
 
 class _Saved(NamedTuple):
@@ -284,9 +285,10 @@ def fold_from_image(partition: str, base: int, stored: bytes, image: bytes) -> P
         if not commit.state_hash or commit.state_hash != hashlib.sha256(image).hexdigest():
             raise SnapshotUnusable(f"the commit at {base} does not name it")
         found = json_of(image, Image)
-    except (NotOurs, Unreadable) as problem:
+        world = world_from_json(found.tables)
+    except (NotOurs, Unreadable, msgspec.MsgspecError, RecursionError) as problem:
         raise SnapshotUnusable(f"it can't be read: {problem}") from problem
-    fold = PartitionFold(partition, world_of(found.tables))
+    fold = PartitionFold(partition, world)
     fold.restore(base=base, prev_hash=bytes_hash(stored), at=commit.at, settled=found.settled)
     fold.marked = (base, commit.state_hash)
     return fold

@@ -1,9 +1,7 @@
 """The law of saved worlds: whoever begins in one has the world that was saved, also what follows from its tables."""
 
-import msgspec
-
 from projections.log_position import LogPosition
-from projections.snapshot import Tables, tables_as_json, world_of
+from projections.snapshot import tables_as_json, world_from_json
 from projections.state_hash import tables
 from projections.world import World
 
@@ -22,8 +20,8 @@ class SavedWorlds:
         if position.partition != self._world.partition or position.sequence < self._last + _EVERY:
             return
         self._last = position.sequence
-        stored = msgspec.json.decode(b"".join(tables_as_json(self._world)), type=Tables)
-        here, saved = dict(tables(self._world)), dict(tables(world_of(stored)))
+        again = world_from_json(b"".join(tables_as_json(self._world)))
+        here, saved = dict(tables(self._world)), dict(tables(again))
         for name in sorted({*here, *saved}):
             one, other = here.get(name, {}), saved.get(name, {})
             keys = sorted(key for key in {*one, *other} if one.get(key) != other.get(key))
