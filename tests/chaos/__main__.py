@@ -23,6 +23,10 @@ LONG = (
 )
 
 
+_STAYS_S = 2000
+"""Among thousands of jobs: 100 s at the pace of these runs, in which a service starts many times over with whoever has ended."""
+
+
 def divided(jobs: int, seed: int, every_s: float = 1.0) -> Plan:
     """Two of every service over four partitions on three servers, of which one is killed every so often, and all are upgraded amid the jobs."""
     at_once = max(60, min(400, jobs // 4))
@@ -36,6 +40,7 @@ def divided(jobs: int, seed: int, every_s: float = 1.0) -> Plan:
         every_s=every_s,
         at_once=at_once,
         rolling=True,
+        stays_s=_STAYS_S,
     )
 
 

@@ -49,8 +49,8 @@ def _tree(mark: str, hosts: int) -> list[JsonObject]:
     ]
 
 
-def job(chance: random.Random, number: int, trees: int = 1) -> JsonObject:
-    """One job of a stream, in one of the trees after the other."""
+def job(chance: random.Random, number: int, trees: int = 1, stays_s: int | None = None) -> JsonObject:
+    """One job of a stream, in one of the trees after the other, that is removed so many seconds after its end."""
     mark = _mark(number % trees)
     pods = chance.choice((1, 1, 1, 2, 3))
     limits = {
@@ -69,6 +69,7 @@ def job(chance: random.Random, number: int, trees: int = 1) -> JsonObject:
         "spec": {
             "parallelism": pods,
             "completions": pods,
+            **({} if stays_s is None else {"ttlSecondsAfterFinished": stays_s}),
             "template": {
                 "metadata": {"annotations": {RUN_SECONDS: str(chance.randrange(5, 30))}},
                 "spec": {

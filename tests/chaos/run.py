@@ -85,6 +85,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Of each tree: with more of them more jobs run at a time, and the kills come amid more of them."""
     every_s: float = 0.0
     """Somebody is killed every so many seconds until all jobs have ended, in place of so many kills."""
+    stays_s: int | None = None
+    """So many seconds of the cluster's after its end a job is removed, as in clusters that run for long; None leaves all there."""
     in_vain: int = 12
     """After so many of these kills in a row in which no job has come, started or ended the next one waits for that: on a slow machine, too, jobs end."""
 
@@ -213,6 +215,8 @@ class Run:
         self._changes: asyncio.Queue[ObjectChange | None] = cluster.store.watch("jobs.batch")
         self._moved: asyncio.Queue[ObjectChange | None] = cluster.store.watch("jobs.batch")
         self._lived: asyncio.Queue[ObjectChange | None] = cluster.store.watch("jobs.batch")
+        self.lost: list[str] = []
+        """Jobs that somebody removed who had no business to."""
         self._unfinished: set[str] = set()
         """By UID, the jobs that have not ended, as far as `_moved` has been read."""
         self._following: list[asyncio.Task[None]] = []
@@ -248,7 +252,7 @@ class Run:
         chance = random.Random(f"{self.plan.seed}/jobs")
         while self.fed < self.plan.jobs or not self._enough.is_set():
             await self._unless(lambda: len(self._unfinished) >= self.plan.at_once)
-            self.cluster.add(job(chance, self.fed, self.plan.partitions))
+            self.cluster.add(job(chance, self.fed, self.plan.partitions, self.plan.stays_s))
             self.fed += 1
             if self.fed % _TOLD_EVERY == 0:
                 done = f"{self.fed} jobs have come, {self.kills.total()} were killed, {self.position} commits"
@@ -355,6 +359,7 @@ class Run:
         )
         signed = Auditor(load_evidence(str(self._folder / "witness"))).examine(entries)
         return [
+            *self.lost,
             *unsettled(self.cluster.store),
             *broken_laws(aftermath),
             *(f"audit: {one.place}: {one.detail}" for one in signed.findings),
@@ -380,8 +385,11 @@ class Run:
             if change is None:
                 continue
             uid = change.object["metadata"]["uid"]
-            if change.type == "DELETED" or has_ended(change.object):
+            if has_ended(change.object):
                 self._unfinished.discard(uid)
+            elif change.type == "DELETED":
+                self._unfinished.discard(uid)
+                self.lost.append(f"job {change.object['metadata']['name']} was removed before its end")
             else:
                 self._unfinished.add(uid)
 

@@ -1,11 +1,11 @@
-"""The Job controller: pods for jobs that may run, none for suspended ones, and the status that says so."""
+"""The Job controller: pods for jobs that may run, none for suspended ones, the status that says so, and the end of those that have ended."""
 
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from events.timestamp import format_timestamp
+from events.timestamp import format_timestamp, parse_timestamp
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.controllers.controller import Controller
 from ops.sandbox.embedded_cluster.resources import Resources
@@ -14,6 +14,7 @@ from ops.sandbox.embedded_cluster.store import Name, Object, ObjectChange
 
 JOBS, PODS = "jobs.batch", "pods"
 _OVER = ("Succeeded", "Failed")
+_SECOND = 1000
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 _LIMIT_OF_INDEX = "backoffLimitPerIndex"
 
@@ -43,11 +44,18 @@ class JobController(Controller):
             super().changed(change, name)
 
     def look(self, key: str, name: Name, value: Object) -> None:
-        """Create or delete pods, then tell the status."""
+        """See to a job: to its pods, and once it has ended to its removal."""
         if key == PODS and (owner := _owner(value)) is not None:
             self._own(owner["uid"], name, gone=False)
-        if key != JOBS or value["metadata"].get("deletionTimestamp") or _ended(value) or _is_of_another(value):
+        if key != JOBS or value["metadata"].get("deletionTimestamp"):
             return
+        if _ended(value):
+            self._remove_in_time(name, value)
+        elif not _is_of_another(value):
+            self._run(name, value)
+
+    def _run(self, name: Name, value: Object) -> None:
+        """Create or delete pods, then tell the status."""
         spec = value["spec"]
         pods = self._pods(value)
         alive = [pod for pod in pods if look(pod, "status.phase") not in _OVER]
@@ -139,6 +147,17 @@ class JobController(Controller):
         used |= {_index(pod) for pod in pods if look(pod, "status.phase") == "Succeeded"}
         made = [self._create(job, len(pods) + i, used) for i in range(wanted - len(active))]
         return [*active[:wanted], *made]
+
+    def _remove_in_time(self, name: Name, job: Object) -> None:
+        """Remove a job that has ended `ttlSecondsAfterFinished` later, whoever has run it."""
+        stays = job["spec"].get("ttlSecondsAfterFinished")
+        if stays is None:
+            return
+        due = max(map(parse_timestamp, _ends(job))) + stays * _SECOND
+        if due > self.clock.now():
+            self.look_again(due, JOBS, name)
+        else:
+            self.resources.delete(self.resources.kind("batch", "v1", "jobs"), name)
 
     def _pods(self, job: Object) -> list[Object]:
         names = self._owned.get(job["metadata"]["uid"], {})
@@ -236,5 +255,14 @@ def _counted(job: Object, pods: Sequence[Object], phase: str) -> int:
 
 
 def _ended(job: Object) -> bool:
+    return bool(_ends(job))
+
+
+def _ends(job: Object) -> list[str]:
+    """Since when the conditions of its end are true."""
     conditions = look(job, "status.conditions") or ()
-    return any(one["type"] in ("Complete", "Failed") and one["status"] == "True" for one in conditions)
+    return [
+        one["lastTransitionTime"]
+        for one in conditions
+        if one["type"] in ("Complete", "Failed") and one["status"] == "True"
+    ]

@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from events.json_object import JsonObject
+from events.timestamp import parse_timestamp
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.cron_schedule import BadSchedule, Schedule
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
@@ -167,3 +168,26 @@ def test_a_schedule_comes_round_when_cron_says(text: str, after: int, found: int
 def test_what_is_no_schedule_is_told_with_one_that_is(text: str) -> None:
     with pytest.raises(BadSchedule, match="write e.g"):
         Schedule(text)
+
+
+@pytest.mark.parametrize("stays", [0, 90])
+async def test_a_job_is_removed_with_its_pods_so_long_after_its_end_as_it_says(
+    cluster: EmbeddedCluster, stays: int
+) -> None:
+    pod = {"spec": {"containers": [{"name": "c", "image": "x"}], "restartPolicy": "Never"}}
+    seen, ended = cluster.store.watch("jobs.batch"), 0
+    cluster.add(
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "j", "namespace": "default"},
+            "spec": {"template": pod, "ttlSecondsAfterFinished": stays},
+        }
+    )
+    async with asyncio.timeout(PATIENCE_S):
+        while (change := await seen.get()) is not None and change.type != "DELETED":
+            conditions = (change.object.get("status") or {}).get("conditions") or []
+            ends = [one["lastTransitionTime"] for one in conditions if one["type"] == "Complete"]
+            ended = parse_timestamp(ends[0]) if ends else 0
+    assert ended and cluster.clock.now() >= ended + stays * 1000
+    await until(cluster, lambda: not cluster.store.of("pods"))
