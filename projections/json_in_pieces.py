@@ -25,7 +25,7 @@ def rows_as_json(table: Mapping[str, Any], row: Callable[[Any], object] = _as_it
 
 
 def fields_as_json(value: msgspec.Struct, long: Mapping[str, Iterator[bytes]]) -> Iterator[bytes]:
-    """The struct as one object, as it is encoded whole; of the fields in `long` these pieces, in place of what they hold."""
+    """The struct as one object, as it is encoded whole, its tables some rows at a time; of the fields in `long` these pieces, in place of what they hold."""
     begin = b"{"
     for field in msgspec.structs.fields(type(value)):
         held = getattr(value, field.name)
@@ -35,6 +35,8 @@ def fields_as_json(value: msgspec.Struct, long: Mapping[str, Iterator[bytes]]) -
         begin = b","
         if field.name in long:
             yield from long[field.name]
+        elif isinstance(held, dict):
+            yield from rows_as_json(held)  # pyright: ignore[reportUnknownArgumentType] - whatever a table holds
         else:
             yield _encoder.encode(held)
     yield b"}"

@@ -224,7 +224,6 @@ def tables_as_json(world: World) -> Iterator[bytes]:
     return fields_as_json(
         _tables_but_long_ones(world),
         {
-            "pods": rows_as_json(world.pods),
             "versions": rows_as_json(world.versions.known),  # The bytes of these are those of `SavedVersion`.
             "workloads": rows_as_json(world.workloads, as_saved),
             "lines": rows_as_json({name: name for name in _names_of_lines(world)}, partial(_line, world)),

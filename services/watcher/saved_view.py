@@ -148,14 +148,13 @@ def view_as_json(reported: ReportedByAll, sha256: str, made_with: SettingsObserv
         settings=reported.settings,
         known={},
         epoch=versions.epoch,
-        facts={},
+        facts=view.facts,
         workloads={},
         by_source=view.by_source,
         routes=reported.routes.saved(),
     )
     long = {
         "known": rows_as_json(versions.known),  # The bytes of these are those of `SavedVersion`.
-        "facts": rows_as_json(view.facts),
         "workloads": rows_as_json(view.workloads, as_saved),
         "slices": rows_as_json(view.slices, as_saved),
     }

@@ -19,6 +19,7 @@ from events.hash_chain import bytes_hash
 from ops.files.reading import Unreadable, bytes_of, json_of
 from ops.files.whole_file import write_pieces
 from ops.production.log.streams import streams_known
+from projections.json_in_pieces import fields_as_json
 from projections.partitions.homes import forks_of
 from projections.snapshot import Snapshot, SnapshotLabel, restored, snapshot_as_json, tables_as_json, world_from_json
 from projections.state_hash import state_hash
@@ -265,9 +266,7 @@ class Snapshots:
 def image_of(fold: PartitionFold) -> Iterator[bytes]:
     """The `Image` of the world as it stands with all that is folded ahead, in pieces; the same bytes wherever it is folded."""
     settled = {**fold.settled, **{run.stream: run.upto for run in fold.runs}}
-    yield b'{"settled":' + msgspec.json.encode(settled, order="deterministic") + b',"tables":'
-    yield from tables_as_json(fold.world)
-    yield b"}"
+    return fields_as_json(Image(settled=settled, tables=msgspec.Raw()), {"tables": tables_as_json(fold.world)})
 
 
 def image_hash(fold: PartitionFold) -> str:

@@ -60,7 +60,7 @@ async def host(bus: MemoryBus, *deciders: Decider, ahead: Millis = 0) -> Partiti
         tracer=NoTracer(),
         rules=RULES,
         replica="a",
-        mark=lambda fold: image_hash(fold),
+        mark=image_hash,
     )
 
 
