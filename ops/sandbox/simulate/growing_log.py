@@ -56,6 +56,4 @@ class GrowingLog:
         )
 
     def _folded(self, name: str, entries: Entries, known: PartitionFold | None) -> PartitionFold:
-        if known is not None:
-            known.rewind()
         return fold_up(name, entries, start=known)
