@@ -221,7 +221,7 @@ class Run:
         """By UID, the jobs that have not ended, as far as `_moved` has been read."""
         self._following: list[asyncio.Task[None]] = []
         self._restarting: asyncio.Task[None] | None = None
-        """A server of the bus that was killed, and is being started again."""
+        """A server of the bus that was killed, until it is there again with all that the others hold."""
         self._trees = streams_of(plan.partitions).trees
 
     def start(self, slot: str) -> None:
@@ -431,18 +431,42 @@ class Run:
         await server.start()
 
     async def _kill_beside(self, chance: random.Random) -> None:
-        """Kill somebody who is there again, and a server of the bus while all others go on being killed; of these servers one at a time."""
+        """Kill somebody who is there again, and a server of the bus while all others go on being killed.
+
+        Of these servers one at a time, and the next one when all of them hold all again: without two of three nothing is stored.
+        """
         whole = self._restarting is None or self._restarting.done()
         there = [one for one in self.plan.victims if (whole if one == BUS else self._processes[one].serves)]
         victim = chance.choice(there) if there else ""
         if victim == BUS:
             await self._restarted()
-            self._restarting = asyncio.create_task(self._kill(BUS, chance))
+            self._restarting = asyncio.create_task(self._kill_of_three(chance))
         elif victim:
             await self._kill(victim, chance)
 
+    async def _kill_of_three(self, chance: random.Random) -> None:
+        """Kill a server of the bus and start it again; done when each stream has a leader, and the others all that it has."""
+        await self._kill(BUS, chance)
+        try:
+            async with asyncio.timeout(_STILL_S):
+                left = list(streams_of(self.plan.partitions).every)
+                while left:
+                    left = [name for name in left if not await self._is_held_by_all(name)]
+                    await asyncio.sleep(_AGAIN_S)
+        except TimeoutError as problem:
+            raise Standing(
+                f"{_STILL_S:.0f} s after one of the servers was killed they do not hold the same"
+            ) from problem
+
+    async def _is_held_by_all(self, stream: str) -> bool:
+        with suppress(LogUnavailable):
+            found = (await asked(self.bus.client, f"STREAM.INFO.{stream}", {})).get("cluster") or {}
+            others = found.get("replicas") or ()
+            return bool(found.get("leader")) and all(one["current"] and not one.get("offline") for one in others)
+        return False
+
     async def _restarted(self) -> None:
-        """Wait for the server of the bus that is being started again."""
+        """Wait for the server of the bus that was killed, until all of them hold the same again."""
         if self._restarting is not None:
             await self._restarting
             self._restarting = None

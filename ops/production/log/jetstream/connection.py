@@ -7,8 +7,8 @@ pass: too many connections, a user that is not there just now. The client on its
 import asyncio
 import re
 import ssl
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -23,6 +23,10 @@ from ops.production.log.jetstream.encryption import is_asked_for
 _VIOLATION = re.compile('permissions violation for publish to "(.*)"')
 _CLOSING = re.compile("^nats: '(.*)'$")
 _QUESTIONS, _ALL_QUESTIONS = "$JS.API.", "$JS."
+_LOOKS = ("$JS.API.STREAM.INFO.", "$JS.API.STREAM.MSG.GET.")
+"""What questions begin with that change nothing, however often they are asked."""
+_AGAIN_S = 1.0
+"""So long such a question waits before it is asked once more: nobody hears it while the servers choose who leads the stream."""
 _NOBODY_THERE = "503"
 _FOR_EVER: dict[str, Any] = {"allow_reconnect": True, "max_reconnect_attempts": -1, "reconnect_time_wait": 0.2}
 
@@ -142,6 +146,8 @@ class Connection(Client):
         headers: dict[str, Any] | None = None,
     ) -> Msg:
         """The answer to a question. Raises `MayNot` as soon as the server says so."""
+        if subject.startswith(_LOOKS):
+            return await self._look(Publication(self.reached_at(subject), payload, headers or {}), timeout)
         subject = self.reached_at(subject)
         if self.is_reconnecting and not subject.startswith(_ALL_QUESTIONS):
             # The client would store it as soon as the connection is back: before anybody has looked what is there.
@@ -177,6 +183,40 @@ class Connection(Client):
         """
         if self.is_reconnecting:
             raise ConnectionReconnectingError  # As in `request`.
+        async with self._asking_together(questions) as (name, asked):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(within_s):
+                    for number, one in enumerate(questions):
+                        await self.publish(one.subject, one.payload, f"{name}.{number}", one.headers)
+                    if questions:
+                        await asked.whole.wait()
+        return [asked.answers.get(number) or NatsTimeout() for number in range(len(questions))]
+
+    async def _look(self, question: Publication, within_s: float) -> Msg:
+        """The first answer to a question that is asked again and again until there is one."""
+        async with self._asking_together([question]) as (name, asked):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(within_s):
+                    while not asked.answers:
+                        await self.publish(question.subject, question.payload, f"{name}.0", question.headers)
+                        await self._heard_within(asked, _AGAIN_S)
+        found = asked.answers.get(0) or NatsTimeout()
+        if isinstance(found, Error):
+            raise found
+        return found
+
+    async def _heard_within(self, asked: _Round, seconds: float) -> None:
+        """Return when all is answered, or after so long; not while there is no connection, for what is said then is sent later."""
+        while not asked.answers:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await asked.whole.wait()
+            if not self.is_reconnecting:
+                return
+
+    @asynccontextmanager
+    async def _asking_together(self, questions: Sequence[Publication]) -> AsyncGenerator[tuple[str, _Round]]:
+        """A round of questions, and the name under which its answers come while the block lasts."""
         if not self._inbox:
             self._inbox = self.new_inbox()
             await self.subscribe(
@@ -185,16 +225,9 @@ class Connection(Client):
         name, asked = f"{self._inbox}.{next(self._names)}", _Round(questions)
         self._rounds[name] = asked
         try:
-            async with asyncio.timeout(within_s):
-                for number, one in enumerate(questions):
-                    await self.publish(one.subject, one.payload, f"{name}.{number}", dict(one.headers))
-                if questions:
-                    await asked.whole.wait()
-        except TimeoutError:
-            pass
+            yield name, asked
         finally:
             del self._rounds[name]
-        return [asked.answers.get(number) or NatsTimeout() for number in range(len(questions))]
 
     async def _take_answer(self, message: Msg) -> None:
         name, _, number = message.subject.rpartition(".")

@@ -32,6 +32,8 @@ log = structlog.get_logger()
 
 _BATCH = 1000
 _EXPIRES_S = 2.0
+_SILENT_S = 3.0
+"""A pull that has run out is told of: whoever hears nothing for longer has lost his consumer with the server that had it."""
 _RETRY_S = 0.2
 _MAY_NOT_S = 5.0
 """How many seconds pass until a reader without the right asks again: rights change seldom."""
@@ -173,7 +175,7 @@ class PullReader:
         used = 0
         try:
             # Not wait_for: before Python 3.12 it can swallow the cancellation that ends this reader.
-            async with asyncio.timeout(_EXPIRES_S * 2.5):
+            async with asyncio.timeout(_SILENT_S):
                 message = await arrived.get()
         except TimeoutError:
             return batch, 0, True
