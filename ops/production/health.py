@@ -40,6 +40,10 @@ class Health:
         running = self._running
         away = await self._away()
         found = [*away, *(one for one in running.problems() if one not in away)]
+        if running.is_cut_off:
+            found.append(
+                "the Kubernetes API can't be reached from here: look at the network of this pod, and at the API server"
+            )
         watcher = running.watcher
         if "watcher" in running.services and (watcher is None or not watcher.listed.is_set()):
             found.append("not every kind has been listed yet")

@@ -1,7 +1,7 @@
 """The leases that a process takes or waits for, each renewed for as long as the process serves, and its share of them."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -24,8 +24,8 @@ _LEFT_WITHIN_S = 1.0
 class OwnLeases:
     """All of one process; none where there is nowhere to take them."""
 
-    def __init__(self, leases: Leases | None, replica: str) -> None:
-        self._leases, self._replica = leases, replica
+    def __init__(self, leases: Leases | None, replica: str, reaches_cluster: Callable[[], bool] = lambda: True) -> None:
+        self._leases, self._replica, self._reaches_cluster = leases, replica, reaches_cluster
         self.all: list[Lease] = []
         self._others: list[Replica] = []
         """The other replicas, as they were last seen."""
@@ -66,7 +66,17 @@ class OwnLeases:
 
     def on_writing(self, partition: str, services: Sequence[str], tasks: asyncio.TaskGroup) -> Lease | None:
         """The lease on writing what was decided in a partition: to this cluster, or to others where only that is done here."""
-        return self.lease(f"{partition}.{'applier' if 'applier' in services else 'remote-clusters'}", tasks)
+        return self._on_cluster(f"{partition}.{'applier' if 'applier' in services else 'remote-clusters'}", tasks)
+
+    def on_watching(self, tasks: asyncio.TaskGroup) -> Lease | None:
+        """The lease on reporting what is seen in the cluster."""
+        return self._on_cluster("watcher", tasks)
+
+    def _on_cluster(self, name: str, tasks: asyncio.TaskGroup) -> Lease | None:
+        found = self.lease(name, tasks)
+        if found is not None:
+            found.reaches = self._reaches_cluster
+        return found
 
     def lease(self, name: str, tasks: asyncio.TaskGroup) -> Lease | None:
         """The lease on a piece of work; None where no other replica would do it."""
@@ -90,7 +100,7 @@ class OwnLeases:
         movable = {
             one.name
             for one in self.all
-            if one.held_since is not None and one.held_since <= before and one.readiness() is Readiness.READY
+            if one.held_since is not None and one.held_since <= before and one.ready() is Readiness.READY
         }
         surplus = gives_back(self._own(), self._others, movable)
         for one in self.all:
@@ -111,8 +121,6 @@ class OwnLeases:
     def _own(self) -> Replica:
         return Replica(
             name=self._replica,
-            wants=tuple(
-                one.name for one in self.all if one.held_since is not None or one.readiness() is Readiness.READY
-            ),
+            wants=tuple(one.name for one in self.all if one.held_since is not None or one.ready() is Readiness.READY),
             holds=tuple(one.name for one in self.all if one.held_since is not None),
         )

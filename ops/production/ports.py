@@ -25,6 +25,17 @@ class Archiving(Protocol):
         ...
 
 
+class Reach(Protocol):
+    """Looks whether the cluster can be reached from here."""
+
+    away: bool
+    """Whether it could not, the last times that it was asked."""
+
+    async def run(self) -> None:
+        """Ask every so often, until cancelled."""
+        ...
+
+
 class Ports(msgspec.Struct, kw_only=True):
     """The world outside, as services see it."""
 
@@ -46,5 +57,7 @@ class Ports(msgspec.Struct, kw_only=True):
     """How the watches of the reader go on, where that is known."""
     unreadable: Callable[[], list[str]] = list
     """Which streams of the bus can't be read for want of a right."""
+    reach: Reach | None = None
+    """Whether the cluster can be reached; None where nobody looks."""
     sites: SiteCopies = msgspec.field(default_factory=lambda: SiteCopies({}))
     """The copies of sites' logs that are looked at here."""

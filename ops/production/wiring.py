@@ -94,7 +94,7 @@ class Running:
         self._whole, self._let_in_ahead = WholeWorld(), let_in_ahead
         self._bus = RetryingBus(ports.bus, ports.clock, ports.connections)
         self._settings, self._replica = settings, replica or f"{socket.gethostname()}-{os.getpid()}"
-        self.leases = OwnLeases(ports.leases, self._replica)
+        self.leases = OwnLeases(ports.leases, self._replica, lambda: not self.is_cut_off)
         self._tracer = tracer or SpanTracer(service_name(services), self._replica)
         self._served = tuple(partitions)
         """The partitions that are folded here; all of them when empty."""
@@ -129,7 +129,7 @@ class Running:
                     shelf=self.ports.shelf,
                     control=self.control,
                     tracer=self._tracer,
-                    lease=self.leases.lease("watcher", tasks),
+                    lease=self.leases.on_watching(tasks),
                     selectors=selectors_for(self._settings),
                 )
                 listed = self.watcher.listed
@@ -144,6 +144,8 @@ class Running:
                     self.hosts[name] = await self._host(name, accountants, [], listed, again.get(name), tasks)
             if self.ports.leases is not None:
                 tasks.create_task(self.leases.share(self.ports.leases))
+            if self.ports.reach is not None:
+                tasks.create_task(self.ports.reach.run())
             hold_once({name: host.fold.world for name, host in self.hosts.items()})
             for host in self.hosts.values():
                 tasks.create_task(host.run())
@@ -286,6 +288,11 @@ class Running:
             self._snapshots.problem,
         ]
         return list(dict.fromkeys(filter(None, found)))
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the cluster can't be reached from here, as far as anybody looks."""
+        return self.ports.reach is not None and self.ports.reach.away
 
     def trace_of(self, uid: str) -> str:
         """The id of the trace of a workload where this process exports it, else empty."""

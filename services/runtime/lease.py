@@ -56,6 +56,8 @@ class Lease:
         """How often it was given back here: it was another replica's share, or the work could not go on here."""
         self.readiness: Callable[[], Readiness] = lambda: Readiness.READY
         """Asked whenever the lease is looked at: whether its work can go on here."""
+        self.reaches: Callable[[], bool] = lambda: True
+        """Asked with it: whether what the work is done on can be reached from here."""
         self.standbys: Callable[[], int] = lambda: 0
         """How many other replicas would take it."""
         self.listeners: list[Callable[[], None]] = []
@@ -83,6 +85,12 @@ class Lease:
     def held_since(self) -> float | None:
         """Since when the bus has had it here, on the loop's clock; None when it has not."""
         return self._since if self._held else None
+
+    def ready(self) -> Readiness:
+        """What becomes of it now: who does not reach what the work is done on leaves it to another that would take it."""
+        found = self.readiness()
+        leaves = found is Readiness.READY and not self.reaches() and self.standbys() > 0
+        return Readiness.STANDS_BACK if leaves else found
 
     def hand_over(self) -> None:
         """Give it back when it is looked at next, for it is another replica's share."""
@@ -120,7 +128,7 @@ class Lease:
         now = asyncio.get_running_loop().time()
         self._answered = now if self._answered is None else self._answered
         try:
-            readiness = self.readiness()
+            readiness = self.ready()
             if self._to_be_given_back or (self._held and readiness is Readiness.STANDS_BACK):
                 self.given_back += 1
                 await self._give_back()

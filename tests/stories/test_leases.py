@@ -84,12 +84,21 @@ class Counting:
 class Replica:
     """All services in this process, with what they have written."""
 
-    def __init__(self, stage: Stage, name: str, clock: Clock | None = None, services: Sequence[str] = SERVICES) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        name: str,
+        clock: Clock | None = None,
+        services: Sequence[str] = SERVICES,
+        through: Ports | None = None,
+    ) -> None:
+        """`through`: how it reaches the cluster, where that is another way than the others'."""
         self.wrote: Counter[str] = Counter()
+        way = through or stage.ports
         ports: Ports = replace(
-            stage.ports,
+            way,
             bus=cast(Bus, Counting(stage.bus, self.wrote)),
-            writer=cast(Writer, Counting(stage.ports.writer, self.wrote)),
+            writer=cast(Writer, Counting(way.writer, self.wrote)),
             leases=stage.bus.leases,
             clock=clock or stage.ports.clock,
         )

@@ -25,12 +25,13 @@ from ops.production.log.partitioning import divide_at_start
 from ops.production.log.server.keeper import kept
 from ops.production.log.site_copies import SiteCopies
 from ops.production.log.sites import Joining, embedded_server
+from ops.production.ports import Ports, Reach
 from ops.production.process.clock import ScaledClock
 from ops.production.process.crash_points import CrashPoints
 from ops.production.process.event_loop import run
 from ops.production.process.memory_tuning import tune_memory
 from ops.production.served import MULTIKUEUE, SERVICES, VERIFIER
-from ops.production.wiring import Ports, Running
+from ops.production.wiring import Running
 from ops.terminal.endings import complain
 from services.runtime.cluster_port import Connector, Reader, Watches, Writer
 from services.runtime.log_errors import LogUnavailable
@@ -164,8 +165,9 @@ async def _serve_one(
         writer: Writer = AbsentCluster()
         watches = Watches()
         connector: Connector | None = None
+        reach: Reach | None = None
         if service in ON_CLUSTER:
-            reader, writer, watches, connector, _ = await _on_cluster(kubeconfig, context, service, stack)
+            reader, writer, watches, connector, reach, _ = await _on_cluster(kubeconfig, context, service, stack)
         ports = Ports(
             bus=mortal.bus(bus),
             reader=reader,
@@ -178,6 +180,7 @@ async def _serve_one(
             filled=bus.filled,
             connections=bus.connections,
             unreadable=bus.unreadable,
+            reach=reach,
             sites=sites,
         )
         await stack.enter_async_context(sites.looked_at(ports.clock))
@@ -217,7 +220,7 @@ async def _up_on_cluster(
         bus = await reached(nats, console)
         stack.push_async_callback(bus.close)
         await divide_at_start(bus, partitions, ScaledClock().now())
-        reader, writer, watches, connector, host = await _on_cluster(kubeconfig, context, "up", stack)
+        reader, writer, watches, connector, reach, host = await _on_cluster(kubeconfig, context, "up", stack)
         console.print(f"cluster {host}, bus {without_password(nats)} (Ctrl-C stops)")
         ports = Ports(
             bus=bus,
@@ -231,6 +234,7 @@ async def _up_on_cluster(
             filled=bus.filled,
             connections=bus.connections,
             unreadable=bus.unreadable,
+            reach=reach,
         )
         archivist = archivist_of(bus, data.resolve(), limits=rolled)
         witness = data.resolve() / "witness"
@@ -263,16 +267,18 @@ def health_served(running: Running, at: Endpoint) -> AbstractAsyncContextManager
 
 async def _on_cluster(
     kubeconfig: str, context: str, service: str, stack: AsyncExitStack
-) -> tuple[Reader, Writer, Watches, Connector, str]:
+) -> tuple[Reader, Writer, Watches, Connector, Reach, str]:
     """A client of the cluster, as its ports, and where it is."""
-    from ops.production.kubernetes.client import connect  # noqa: PLC0415 - who meets no cluster starts without its client
+    from ops.production.kubernetes.api_reach import ApiReach  # noqa: PLC0415 - who meets no cluster starts without its client
+    from ops.production.kubernetes.client import connect  # noqa: PLC0415
     from ops.production.kubernetes.reflector import Reflector  # noqa: PLC0415
     from ops.production.kubernetes.remote import KubeConnector, home_namespace  # noqa: PLC0415
 
     client = await connect(kubeconfig, context, service=service)
     stack.push_async_callback(client.close)
     reader = Reflector(client)
-    return reader, client, reader.watches, KubeConnector(home_namespace()), client.host
+    reach = ApiReach(client.answers)
+    return reader, client, reader.watches, KubeConnector(home_namespace()), reach, client.host
 
 
 async def reached(nats: str, console: Console) -> JetStreamBus:

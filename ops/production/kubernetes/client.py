@@ -171,6 +171,14 @@ class KubeClient(ApiRequests):
         async with self.session.request(method, self.host + path, data=data, headers=headers) as answer:
             return HttpAnswer(answer.status, await answer.read(), answer.headers.get("Retry-After", ""))
 
+    async def answers(self) -> bool:
+        """Whether the API server answers anything at all, be it that it is busy or lets nobody in."""
+        try:
+            await self.answer_to("GET", "/version", await self.headers(), None)
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            return False
+        return True
+
     async def lines(self, path: str) -> AsyncGenerator[bytes, None]:
         """The lines of an answer over HTTP."""
         timeout = aiohttp.ClientTimeout(total=None, sock_read=_SILENT_S)
