@@ -51,7 +51,7 @@ from projections.queues.pending_queues import PlaceInLine, Scan, ScanProgress
 from projections.quota.charge_quota import charge_quota
 from projections.set_aside.records import Aside
 from projections.sorted_keys import SortedKeys
-from projections.state_hash import scan_of, stale_classes, state_hash, tried_of
+from projections.state_hash import scan_of, stale_classes, tried_of
 from projections.topology.placement.node_failures import NOT_READY_FOR
 from projections.topology.pods.pods_of_workloads import note_pod
 from projections.workloads.saved_workload import SavedWorkload, as_held, as_saved
@@ -150,24 +150,6 @@ class Tables(ConfigurationTables, frozen=True, kw_only=True):
     """Left out where there is one partition: a saved world is then, byte for byte, what it was before there could be more."""
 
 
-class SnapshotLabel(msgspec.Struct, frozen=True, kw_only=True):
-    """The position on its partition that the tables of a snapshot hold for, and the rules under which it was folded."""
-
-    partition: str = msgspec.field(name="lane")
-    base: int
-    prev_hash: str
-    at: Millis
-    settled: dict[str, int]
-    rules: str
-    state_hash: str
-
-
-class Snapshot(SnapshotLabel, frozen=True, kw_only=True):
-    """The tables of a world, and what they hold for."""
-
-    tables: Tables
-
-
 _PLAIN = (
     "sole",
     *(name for name in TABLES.values() if name != "cluster_queues"),
@@ -229,13 +211,6 @@ def tables_as_json(world: World) -> Iterator[bytes]:
             "lines": rows_as_json({name: name for name in _names_of_lines(world)}, partial(_line, world)),
         },
     )
-
-
-def snapshot_as_json(label: SnapshotLabel, world: World) -> Iterator[bytes]:
-    """The snapshot of a world under that label, in pieces."""
-    yield msgspec.json.encode(label, order="deterministic")[:-1] + b',"tables":'
-    yield from tables_as_json(world)
-    yield b"}"
 
 
 def _names_of_lines(world: World) -> list[str]:
@@ -376,9 +351,3 @@ def _line_up(world: World, name: str, saved: LineSnapshot) -> None:
         workload = world.workloads[key]
         stamp = -1 if kind in saved.stale else world.stamp(name)
         line.park_refused(world.trail, place_of(world, workload, word(kind, kind), reason), stamp=stamp)
-
-
-def restored(snapshot: Snapshot) -> World | None:
-    """The world of a snapshot; None when what comes out is not what went in."""
-    world = world_of(snapshot.tables)
-    return world if state_hash(world) == snapshot.state_hash else None

@@ -29,7 +29,7 @@ _STAYS_S = 2000
 
 def divided(jobs: int, seed: int, every_s: float = 1.0) -> Plan:
     """Two of every service over four partitions on three servers, of which one is killed every so often, and all are upgraded amid the jobs."""
-    at_once = max(60, min(160, jobs // 4))
+    at_once = max(60, min(800, jobs // 4))
     return Plan(
         seed=seed,
         kills=0,

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from statistics import median
 
 import msgspec
 
@@ -104,6 +105,8 @@ class Outcome(msgspec.Struct, kw_only=True):
     seconds: float
     storm: str = ""
     """What has befallen requests and connections."""
+    outages: list[float] = []
+    """After each kill of the server that led a partition, the seconds until something was stored there again."""
 
     def __str__(self) -> str:
         bus = self.kills[BUS]
@@ -111,6 +114,8 @@ class Outcome(msgspec.Struct, kw_only=True):
         killed += f", {len(self.upgraded)} upgraded in turn" if self.upgraded else ""
         verdict = "every law holds" if not self.broken else "; ".join(self.broken)
         befell = f", {self.storm}" if self.storm else ""
+        if self.outages:
+            befell += f", stored again {median(self.outages):.1f} s after a leader was killed, {max(self.outages):.1f} s at most"
         passed = f"{self.jobs} jobs, {self.commits} commits, {self.seconds:.0f} s"
         return f"seed {self.plan.seed}: {killed}{befell}, {passed}: {verdict}"
 
@@ -143,6 +148,7 @@ async def play(plan: Plan, folder: Path) -> Outcome:
             commits=run.position,
             seconds=time.monotonic() - begun,
             storm=str(run.storm or ""),
+            outages=run.outages,
         )
 
 
@@ -215,6 +221,10 @@ class Run:
         self._changes: asyncio.Queue[ObjectChange | None] = cluster.store.watch("jobs.batch")
         self._moved: asyncio.Queue[ObjectChange | None] = cluster.store.watch("jobs.batch")
         self._lived: asyncio.Queue[ObjectChange | None] = cluster.store.watch("jobs.batch")
+        self.outages: list[float] = []
+        """As in the outcome."""
+        self._led: dict[str, float] = {}
+        """Partitions that nothing was stored in since the server was killed that led them, and when that was."""
         self.lost: list[str] = []
         """Jobs that somebody removed who had no business to."""
         self._unfinished: set[str] = set()
@@ -407,6 +417,8 @@ class Run:
             with suppress(LogGap, LogRegressed, LogUnavailable):
                 async for batch in (await self.bus.stream(partition)).follow(read):
                     self.position += batch[-1].sequence - read
+                    if (killed := self._led.get(partition)) is not None and batch[-1].stored / 1000 > killed:
+                        self.outages.append(batch[-1].stored / 1000 - self._led.pop(partition))
                     read = batch[-1].sequence
                     self._grown.set()
             await asyncio.sleep(_AGAIN_S)
@@ -426,7 +438,9 @@ class Run:
             await self._processes[victim].kill()
             self.start(victim)
             return
-        server = await self._leader(chance.choice(self._trees))
+        partition = chance.choice(self._trees)
+        server = await self._leader(partition)
+        self._led[partition] = time.time()
         await server.kill()
         await server.start()
 

@@ -15,13 +15,14 @@ import msgspec
 import structlog
 
 from events.codec import NotOurs, decode_commit
+from events.event import Millis
 from events.hash_chain import bytes_hash
 from ops.files.reading import Unreadable, bytes_of, json_of
 from ops.files.whole_file import write_pieces
 from ops.production.log.streams import streams_known
 from projections.json_in_pieces import fields_as_json
 from projections.partitions.homes import forks_of
-from projections.snapshot import Snapshot, SnapshotLabel, restored, snapshot_as_json, tables_as_json, world_from_json
+from projections.snapshot import tables_as_json, world_from_json
 from projections.state_hash import state_hash
 from services.runtime.control_log import Control
 from services.runtime.log_errors import LogGap, LogUnavailable
@@ -36,6 +37,20 @@ EVERY = 100
 """A snapshot is taken after so many commits and half as many as there are workloads: what it costs grows with them."""
 _INPUTS = 10
 """So many inputs count as one commit: a partition that says nothing has to be saved as well, or its inputs could not be rolled."""
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """What a file of the folder holds: the world behind a commit, where that is, and the rules under which it was folded."""
+
+    partition: str = msgspec.field(name="lane")
+    base: int
+    prev_hash: str
+    at: Millis
+    settled: dict[str, int]
+    rules: str
+    state_hash: str
+    tables: msgspec.Raw
+    """`Tables`."""
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,7 +184,7 @@ class Snapshots:
         """Store the world as it is at the last commit in the folder; nothing may be folded ahead of it."""
         if self._folder is None:
             return
-        label = SnapshotLabel(
+        snapshot = Snapshot(
             partition=fold.partition,
             base=fold.base,
             prev_hash=fold.prev_hash,
@@ -177,8 +192,10 @@ class Snapshots:
             settled=dict(fold.settled),
             rules=self._rules,
             state_hash=state_hash(fold.world),
+            tables=msgspec.Raw(),
         )
-        write_pieces(self._path(self._folder, fold.partition), snapshot_as_json(label, fold.world))
+        pieces = fields_as_json(snapshot, {"tables": tables_as_json(fold.world)})
+        write_pieces(self._path(self._folder, fold.partition), pieces)
         self._taken[fold.partition] = fold.base
         log.info("snapshot taken", partition=fold.partition, sequence=fold.base)
 
@@ -310,8 +327,11 @@ def fold_from(snapshot: Snapshot, stored: bytes | None) -> PartitionFold:
         raise SnapshotUnusable(f"the log does not reach its sequence {snapshot.base}")
     if bytes_hash(stored) != snapshot.prev_hash:
         raise SnapshotUnusable("it does not belong to this log")
-    world = restored(snapshot)
-    if world is None:
+    try:
+        world = world_from_json(snapshot.tables)
+    except (msgspec.MsgspecError, RecursionError) as problem:
+        raise SnapshotUnusable(f"it can't be read: {problem}") from problem
+    if state_hash(world) != snapshot.state_hash:
         raise SnapshotUnusable("its state hash does not match its content")
     fold = PartitionFold(snapshot.partition, world)
     fold.restore(base=snapshot.base, prev_hash=snapshot.prev_hash, at=snapshot.at, settled=snapshot.settled)
