@@ -1,7 +1,6 @@
 """Whatever answers in the place of JetStream: what is asked of it ends in one clear error."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import nats
 import pytest
@@ -11,25 +10,11 @@ from events.subjects import FACTS
 from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.jetstream.generations import generations
 from ops.production.log.jetstream.stream import JetStreamStream
-from ops.production.log.server.server import nats_binary
 from ops.production.log.streams import PARTITION
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Message
-from tests.stage.ports import reserved_port
 
 STRANGE = (b"", b"[", b"5", b"null", b'{"error": 5}', b'{"config": 5, "message": 5}', b"\xff\xfe", b"[" * 100_000)
-
-
-@pytest.fixture
-async def url() -> AsyncIterator[str]:
-    """A NATS server without JetStream."""
-    port = reserved_port()
-    server = await asyncio.create_subprocess_exec(
-        nats_binary(), "-a", "127.0.0.1", "-p", str(port), stderr=asyncio.subprocess.DEVNULL
-    )
-    yield f"nats://127.0.0.1:{port}"
-    server.terminate()
-    await server.wait()
 
 
 async def everything(bus: JetStreamBus) -> list[object]:

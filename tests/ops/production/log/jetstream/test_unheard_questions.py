@@ -1,8 +1,7 @@
 """Questions that nobody hears, as while servers choose who leads a stream: they are asked once more, and any answer counts."""
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 
 import nats
 import pytest
@@ -12,23 +11,9 @@ from events.subjects import FACTS
 from ops.production.log.jetstream import connection
 from ops.production.log.jetstream.bus import connect
 from ops.production.log.jetstream.generations import asked
-from ops.production.log.server.server import nats_binary
 from services.runtime.log_errors import LogUnavailable
-from tests.stage.ports import reserved_port
 
 QUESTION = f"STREAM.INFO.{FACTS}"
-
-
-@pytest.fixture
-async def url() -> AsyncIterator[str]:
-    """A NATS server without JetStream: the test answers in its place."""
-    port = reserved_port()
-    server = await asyncio.create_subprocess_exec(
-        nats_binary(), "-a", "127.0.0.1", "-p", str(port), stderr=asyncio.subprocess.DEVNULL
-    )
-    yield f"nats://127.0.0.1:{port}"
-    server.terminate()
-    await server.wait()
 
 
 class Answering:
@@ -58,18 +43,13 @@ async def _answer(message: Msg) -> None:
     await message.respond(b"")
 
 
-async def test_a_question_that_was_not_heard_is_asked_once_more(url: str) -> None:
-    stream = Answering(lambda heard: 1 if heard == 2 else None)
+@pytest.mark.parametrize("answered, heard", [(1, 2), (0, 3)], ids=["once more", "a late answer to the first"])
+async def test_a_question_that_nobody_hears_is_asked_again_and_any_answer_counts(
+    url: str, answered: int, heard: int
+) -> None:
+    stream = Answering(lambda count: answered if count == heard else None)
     end, bus = await stream.begin(url), await connect(url)
-    assert await asked(bus.client, QUESTION, {}) == {"heard": 1}
-    await bus.close()
-    await end()
-
-
-async def test_a_late_answer_to_the_first_question_counts(url: str) -> None:
-    stream = Answering(lambda heard: 0 if heard == 3 else None)
-    end, bus = await stream.begin(url), await connect(url)
-    assert await asked(bus.client, QUESTION, {}) == {"heard": 0}
+    assert await asked(bus.client, QUESTION, {}) == {"heard": answered}
     await bus.close()
     await end()
 
