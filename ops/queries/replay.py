@@ -102,7 +102,7 @@ def fold_up(
     listener: Listener | None = None,
     settled: Callable[[PartitionFold], None] | None = None,
 ) -> PartitionFold:
-    """Fold one partition from zero, or on from a fold that has nothing folded ahead; `settled` is called behind each commit."""
+    """Fold one partition from zero, or on from a fold, whatever that has folded ahead; `settled` is called behind each commit."""
     fold = start or PartitionFold(partition)
     for entry, commit in fold_commits(fold, entries):
         _tell(listener, fold, entry, commit)

@@ -40,6 +40,7 @@ from services.runtime.log_errors import LogGap, LogRegressed, LogUnavailable
 from services.runtime.log_port import Entry
 from tests.chaos.platform import job, objects, trees
 from tests.chaos.storm import Storm
+from tests.stage.held_by_all import is_held_by_all
 from tests.stage.processes import Order, ServiceProcess
 
 SCALE = 20.0
@@ -465,19 +466,12 @@ class Run:
             async with asyncio.timeout(_STILL_S):
                 left = list(streams_of(self.plan.partitions).every)
                 while left:
-                    left = [name for name in left if not await self._is_held_by_all(name)]
+                    left = [one for one in left if not await is_held_by_all(self.bus.client, one, self.plan.servers)]
                     await asyncio.sleep(_AGAIN_S)
         except TimeoutError as problem:
             raise Standing(
                 f"{_STILL_S:.0f} s after one of the servers was killed they do not hold the same"
             ) from problem
-
-    async def _is_held_by_all(self, stream: str) -> bool:
-        with suppress(LogUnavailable):
-            found = (await asked(self.bus.client, f"STREAM.INFO.{stream}", {})).get("cluster") or {}
-            others = found.get("replicas") or ()
-            return bool(found.get("leader")) and all(one["current"] and not one.get("offline") for one in others)
-        return False
 
     async def _restarted(self) -> None:
         """Wait for the server of the bus that was killed, until all of them hold the same again."""

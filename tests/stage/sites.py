@@ -28,12 +28,14 @@ PASSWORDS = {one.name: f"p{one.name}" for name in (SITE, "west") for one in user
 
 
 class Line:
-    """A way to a port on this machine that can be cut, as a network between two sites is."""
+    """A way to a port on this machine that can be cut, as a network is, or swallow what is sent and tell nobody."""
 
     def __init__(self, target: int) -> None:
         self.target, self.port, self.whole = target, 0, True
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.StreamWriter] = set()
+        self._flows = asyncio.Event()
+        self._flows.set()
 
     async def open(self) -> None:
         """Listen on a port of its own."""
@@ -43,12 +45,18 @@ class Line:
     def cut(self) -> None:
         """Break every connection, and let no new one through."""
         self.whole = False
+        self._flows.set()
         for writer in list(self._open):
             writer.transport.abort()
 
+    def swallow(self) -> None:
+        """From now on nothing arrives, and every connection stays."""
+        self._flows.clear()
+
     def mend(self) -> None:
-        """Let connections through again."""
+        """Let connections through again, and what was held up on them."""
         self.whole = True
+        self._flows.set()
 
     async def close(self) -> None:
         """Listen no more."""
@@ -67,17 +75,17 @@ class Line:
             return
         self._open |= {writer, onward}
         with suppress(OSError):
-            await asyncio.gather(_copy(reader, onward), _copy(there, writer))
+            await asyncio.gather(self._copy(reader, onward), self._copy(there, writer))
         for one in (writer, onward):
             self._open.discard(one)
             one.transport.abort()
 
-
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while data := await reader.read(1 << 16):
-        writer.write(data)
-        await writer.drain()
-    writer.transport.abort()
+    async def _copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(1 << 16):
+            await self._flows.wait()
+            writer.write(data)
+            await writer.drain()
+        writer.transport.abort()
 
 
 class HubAndSite:

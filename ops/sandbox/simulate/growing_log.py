@@ -41,7 +41,7 @@ class GrowingLog:
         control = Control(entries.get(CONTROL, ()))
         folds = self._folds if self._goes_on(entries, control) else {}
         self._folds = {}  # What was folded in part, because a message can't be read, is of no use.
-        found = [self._folded(name, entries, folds.get(name)) for name in streams_in(entries).trees]
+        found = [fold_up(name, entries, start=folds.get(name)) for name in streams_in(entries).trees]
         # A fork that has said nothing may have begun here before its origin lets it.
         self._folds = {one.partition: one for one in found if one.base or one.partition not in control.forks}
         self._last = {name: stored[-1] for name, stored in entries.items() if stored}
@@ -54,6 +54,3 @@ class GrowingLog:
             len(stored := entries.get(name, ())) >= last.sequence and stored[last.sequence - 1] is last
             for name, last in self._last.items()
         )
-
-    def _folded(self, name: str, entries: Entries, known: PartitionFold | None) -> PartitionFold:
-        return fold_up(name, entries, start=known)

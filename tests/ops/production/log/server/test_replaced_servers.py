@@ -1,19 +1,17 @@
 """Three servers, each replaced in turn by one with an empty disk, while a service decides on: nothing that was acknowledged is lost, or there twice."""
 
 import asyncio
-import json
 import os
 import shutil
-from contextlib import suppress
 from pathlib import Path
 
-import nats
 import pytest
 
 from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.server.cluster import NatsCluster
 from ops.production.log.streams import PARTITION
 from services.runtime.log_errors import LogMovedOn, LogUnavailable
+from tests.stage.held_by_all import is_held_by_all
 
 SUBJECT = "kuelog.log.0.test"
 
@@ -79,12 +77,7 @@ async def more(acknowledged: list[int], deciding: "asyncio.Task[None]") -> None:
 
 async def whole(bus: JetStreamBus) -> None:
     """Every server has all of the stream: only then another one may go, as the probe of a pod holds it."""
-    while True:
-        with suppress(nats.errors.Error):
-            reply = await bus.client.request(f"$JS.API.STREAM.INFO.{PARTITION}", b"{}", timeout=2)
-            others = json.loads(reply.data).get("cluster", {}).get("replicas", [])
-            if len(others) == 2 and all(one["current"] for one in others):
-                return
+    while not await is_held_by_all(bus.client, PARTITION, 3):  # noqa: ASYNC110 - nothing tells
         await asyncio.sleep(0.1)
 
 
