@@ -286,7 +286,7 @@ def change(world: PreemptionState, workload: Workload, event: WorkloadChanged, p
     changed = replace(workload, spec=spec, generation=event.generation)
     changed = with_waiting_for_pods(with_gates(world.settings, changed, position), position)
     shown_so = changed.condition(WAITING_FOR_PODS) is workload.condition(WAITING_FOR_PODS)
-    if not shown_so or _others(workload, changed) or _ranked_otherwise(workload, changed):
+    if not shown_so or _others(workload, changed) or _asks_otherwise(workload, changed):
         changed = replace(changed, seen=position.sequence)
     changed = reclassify(world, changed)
     world.put_workload(changed)
@@ -320,8 +320,13 @@ def _others(before: Workload, after: Workload) -> bool:
     return {one.uid for one in before.spec.members} != {one.uid for one in after.spec.members}
 
 
-def _ranked_otherwise(before: Workload, after: Workload) -> bool:
-    return (before.spec.priority, before.spec.priority_class) != (after.spec.priority, after.spec.priority_class)
+def _asks_otherwise(before: Workload, after: Workload) -> bool:
+    """Whether its object has to show something else of what it asks for."""
+    return _shown(before.spec) != _shown(after.spec)
+
+
+def _shown(spec: WorkloadSpec) -> tuple[object, ...]:
+    return spec.queue, spec.pod_sets, spec.priority, spec.priority_class, spec.max_execution, spec.gated_by
 
 
 def _easier_to_preempt(before: Workload, after: Workload) -> bool:

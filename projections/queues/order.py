@@ -9,7 +9,7 @@ from projections.fair_sharing.usage_mode import by_usage
 from projections.feature_gates import enabled
 from projections.queues.pending_queues import PlaceInLine
 from projections.queues.state import QueueState
-from projections.workloads.lifecycle import EVICTED, PREEMPTED, Workload
+from projections.workloads.lifecycle import EVICTED, OTHER_PODS, PREEMPTED, Workload
 
 _PRIORITIES = 1024
 
@@ -56,7 +56,7 @@ def queue_timestamp(workload: Workload, settings: SettingsObserved) -> Millis:
         by_eviction = settings.pods_ready is None or settings.pods_ready.timestamp is RequeuingTimestamp.EVICTION
         if evicted.reason == "PodsReadyTimeout" and by_eviction:
             return evicted.since
-        if evicted.reason == "AdmissionCheck":
+        if evicted.reason in ("AdmissionCheck", OTHER_PODS):
             return evicted.since
     if not enabled(settings, "PrioritySortingWithinCohort"):
         preempted = workload.condition(PREEMPTED)

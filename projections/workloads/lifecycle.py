@@ -46,6 +46,8 @@ SECOND = 1000
 _DECIDED = frozenset({QUOTA_RESERVED, ADMITTED, EVICTED})
 OBJECT_DELETED = "WorkloadDeleted"
 """Why a workload has to go whose object somebody has deleted, in Kueue's word for why it stops a job."""
+OTHER_PODS = "NoMatchingWorkload"
+"""Why a job that runs has to stop that asks for other pods than it was let in with, in the same word of Kueue's."""
 
 
 class Admission(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from events.api.labels import DECISION, JOB_UID, MULTIKUEUE_GATE, POD_SETS
+from events.api.labels import ADMISSION_GATED_BY, DECISION, JOB_UID, MULTIKUEUE_GATE, POD_SETS
 from events.job_kind import JobKind
 from events.json_object import JsonMapping, JsonObject, object_at, objects_at
-from events.json_path import difference, put
-from projections.workloads.lifecycle import Workload
+from events.json_path import difference, look, put
+from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
 from services.applier.plan import Application
+from services.applier.workloads.asked import TIME, gates_of, seconds_of
 from services.applier.workloads.workload_manifest import pod_sets_digest, workload_object, workload_spec
 from services.jobs.job_status import finished_of, is_suspended
 from services.jobs.start_stop import holds_injection, injected, restored, with_suspend
@@ -164,16 +165,25 @@ def spec_differs(found: JsonObject, workload: Workload) -> bool:
         return True
     if workload.finished:
         return False
+    others = not workload.admitted and spec.get(TIME) != seconds_of(workload.spec.max_execution)
     if workload.reserved:
-        return bool(_smaller(found, workload))
-    digest = object_at(meta, "annotations").get(POD_SETS, pod_sets_digest(workload))
+        return others or bool(_smaller(found, workload))
+    annotations = object_at(meta, "annotations")
+    digest = annotations.get(POD_SETS, pod_sets_digest(workload))
     asked = [(one.name, one.count) for one in workload.spec.pod_sets]
     shown = [(one.get("name", "main"), one.get("count", 1)) for one in objects_at(spec, "podSets")]
     return (
         digest != pod_sets_digest(workload)
         or asked != shown
         or spec.get("queueName", workload.spec.queue) != workload.spec.queue
+        or others
+        or (not workload.in_cluster.prebuilt and annotations.get(ADMISSION_GATED_BY, "") != gates_of(workload))
     )
+
+
+def shows_quota(found: JsonObject) -> bool:
+    """Whether an object shows that quota is reserved for what it asks for, which does not change then."""
+    return look(found, f"status.conditions[{QUOTA_RESERVED}].status") == "True"
 
 
 def priority_patch(found: JsonObject, workload: Workload) -> JsonObject | None:
@@ -212,14 +222,17 @@ def spec_patch(found: JsonObject, workload: Workload, templates: dict[str, JsonO
     """The patch that brings what an object asks for to what its job does."""
     wanted = workload_spec(workload, templates)
     meta: JsonObject = {"resourceVersion": found["metadata"]["resourceVersion"]}
-    if workload.reserved or workload.finished:
+    if workload.finished or (workload.reserved and shows_quota(found)):
         smaller = _smaller(found, workload) if not workload.finished else []
         fields: JsonObject = {"podSets": smaller} if smaller else {}
         if _class_differs(object_at(found, "spec"), workload):
             fields["priorityClassRef"] = wanted["priorityClassRef"]
+        if workload.reserved and not workload.admitted:
+            fields[TIME] = wanted.get(TIME)
         return {"metadata": meta, "spec": {"priority": wanted["priority"], **fields}}
-    meta["annotations"] = {POD_SETS: pod_sets_digest(workload)}
-    kept = {"priorityClassRef": None, "maximumExecutionTimeSeconds": None, **wanted}
+    gates = {} if workload.in_cluster.prebuilt else {ADMISSION_GATED_BY: gates_of(workload) or None}
+    meta["annotations"] = {POD_SETS: pod_sets_digest(workload), **gates}
+    kept = {"priorityClassRef": None, TIME: None, **wanted}
     kept.pop("active")
     return {"metadata": meta, "spec": kept}
 

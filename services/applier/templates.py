@@ -16,8 +16,11 @@ from services.jobs.pod_sets.pod_set import Original
 from services.jobs.start_stop import holds_injection, restored
 from services.runtime.cluster_port import ObjectMissing, Writer
 
-_OF_ITS_JOB = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
-"""Labels that the API server puts into the template of a Job: they are not what was asked for."""
+_OF_ITS_JOB = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid")
+"""Labels that the API server puts into the template of a Job and that are not what was asked for.
+
+`batch.kubernetes.io/job-name` stays: affinities of pods name it, and an autoscaler has to find it (Kueue's `PropagateBatchJobLabelsToWorkload`).
+"""
 
 
 class Described(Protocol):

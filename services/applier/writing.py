@@ -26,6 +26,7 @@ from services.applier.patches import (
     mark_patch,
     owners_patch,
     priority_patch,
+    shows_quota,
     spec_differs,
     spec_patch,
     waits_to_be_restored,
@@ -104,6 +105,7 @@ class ApplicationWriter:
         others = fresh and made is None and not application.sequence
         try:
             await self._cite(application)
+            await self._ask_first(application)
             found = await self._show(application, made, others=others)
         except ObjectMissing:
             self._known.forget(application.workload)
@@ -125,6 +127,15 @@ class ApplicationWriter:
         elif application.finished and application.of.owner is not None:
             self._keeper.free(application.workload, found["metadata"])
         return ()
+
+    async def _ask_first(self, application: Application) -> None:
+        """Have an object ask for what quota was given for before it shows that it was: after that it can't ask for anything else."""
+        of = application.of
+        if of.owner is None or not of.reserved or of.finished or not self._known.asks_for_others(of):
+            return
+        found = await self._writer.get(WORKLOADS, application.namespace, application.name)
+        if not shows_quota(found):
+            await self._merge(application, spec_patch(found, of, await self._described(application)))
 
     async def _cite(self, application: Application) -> None:
         """Have a copy from another cluster say which commit its status is about to show."""
@@ -150,19 +161,11 @@ class ApplicationWriter:
         for part in seen_parts(status, _status_of(found), pods=pods):
             if part in seen_parts(status, _status_of(found), pods=pods):
                 found = await self._apply(application, part)
-        if found is None and (
-            application.group or application.of.in_cluster.prebuilt or self._ranked_otherwise(application)
-        ):
+        of = application.of
+        if found is None and (application.group or of.in_cluster.prebuilt or self._known.asks_otherwise(of)):
             found = await self._writer.get(WORKLOADS, application.namespace, application.name)
-            self._known.note_rank(application.workload, found)
+            self._known.note_asked(application.workload, found)
         return found
-
-    def _ranked_otherwise(self, application: Application) -> bool:
-        """Whether its object may still name a priority or class that is another by now: all that can change while it runs."""
-        known, asked = self._known.of(application.workload), application.of.spec
-        ranked = asked.priority, "" if asked.priority_class is None else asked.priority_class.name
-        follows = application.of.owner is not None or asked.workload_class is not None
-        return follows and (known is None or known.ranked != ranked)
 
     async def _show_decided(self, application: Application, status: JsonObject) -> JsonObject:
         """What was decided, on the object as it was when it was last written from here.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from events.api.labels import JOB_COMPLETIONS_EQUAL_PARALLELISM, WORKLOAD
+from events.api.labels import JOB_COMPLETIONS_EQUAL_PARALLELISM, JOB_MIN_PARALLELISM, WORKLOAD
 from events.job_kind import JobKind
 from events.json_object import JsonObject, object_at
 from events.json_path import put
@@ -49,9 +49,14 @@ def restored(kind: JobKind, job: JsonObject, originals: Sequence[Original]) -> J
         original = by_name.get(pods.known_as(by_name))
         if original is not None:
             job = restore(job, pods, original)
-        if original is not None and kind.reader == "job" and pods.count < original.count and not original.elastic:
+        if original is not None and kind.reader == "job" and pods.count < original.count and _may_be_fewer(job):
             job = _with_parallelism(job, original.count)
     return without_notes(job)
+
+
+def _may_be_fewer(job: JsonObject) -> bool:
+    """Whether it may have been let in with fewer pods than it asked for, so that what it says now is not what somebody wants."""
+    return JOB_MIN_PARALLELISM in object_at(job, "metadata", "annotations")
 
 
 def _with_parallelism(job: JsonObject, count: int) -> JsonObject:

@@ -14,7 +14,8 @@ from projections.topology.placement.node_failures import lost_hosts, lost_place,
 from projections.topology.pods.remaining import too_many_go_on
 from projections.topology.state import TopologyState
 from projections.workloads.deadlines import runs_until
-from projections.workloads.lifecycle import EVICTED, OBJECT_DELETED, PODS_READY, Workload
+from projections.workloads.lifecycle import EVICTED, OBJECT_DELETED, OTHER_PODS, PODS_READY, Workload
+from projections.workloads.other_pods import asks_for_others
 from projections.workloads.pods import has_live_pods, stands_still
 from projections.workloads.pods_ready import pods_ready_until
 from projections.workloads.state import WorkloadState
@@ -38,6 +39,7 @@ def decide_holding(world: QueueManagerState, workload: Workload, at: Millis) -> 
         return _taken_over(workload, evicted) or _release(workload, evicted)
     for rule in (
         _object_deleted,
+        _other_pods,
         _start,
         _on_hold,
         _backoff,
@@ -84,6 +86,13 @@ def _object_deleted(world: WorkloadState, workload: Workload, at: Millis) -> lis
     if not has_to_stop(world.terminating.get(workload.key), workload):
         return []
     return [EvictionOrdered(workload=workload.key, reason=OBJECT_DELETED, message="Workload is deleted")]
+
+
+def _other_pods(world: WorkloadState, workload: Workload, at: Millis) -> list[Decision]:
+    """Stop a job that asks for other pods than it was let in with: it is let in anew (docs/rules/eviction.md#other-pods)."""
+    del world, at
+    message = asks_for_others(workload)
+    return [EvictionOrdered(workload=workload.key, reason=OTHER_PODS, message=message)] if message else []
 
 
 def _start(world: WorkloadState, workload: Workload, at: Millis) -> list[Decision]:

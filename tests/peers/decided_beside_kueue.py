@@ -18,6 +18,7 @@ from tests.peers.build import PEERS
 from tests.peers.worlds.compared import MEANT, compared, preempted_for_ever
 from tests.peers.worlds.drawn import FEATURES, PODS_READY, USAGE, World, drawn
 from tests.peers.worlds.here import NeverAtRest, decided_here
+from tests.peers.worlds.jobs import with_specs
 from tests.peers.worlds.there import NO_REST, Answer, kueue
 from tests.peers.worlds.varied import varied
 
@@ -77,7 +78,7 @@ def main() -> int:
         stored = json.loads(kept.read_text())
     else:
         asked = asyncio.run(_asked(given.peers.resolve(), worlds, given.at_once, fair=given.fair, more=more))
-        stored = {str(seed): {"seen": one.seen, "uids": one.uids, "broken": one.broken} for seed, one in asked.items()}
+        stored = {str(seed): vars(one) for seed, one in asked.items()}
         if kept is not None:
             kept.write_text(json.dumps(stored))
     differing, steps, had, meant = 0, 0, Counter[str](), Counter[str]()
@@ -88,7 +89,7 @@ def main() -> int:
         steps += len(answer["seen"])
         had.update(world.features)
         try:
-            ours = decided_here(world, answer["uids"], fair=given.fair, more=more)
+            ours = decided_here(with_specs(world, answer.get("jobs", {})), answer["uids"], fair=given.fair, more=more)
         except NeverAtRest as never:
             last = len(never.seen) - 1
             differences = compared(world, answer["seen"][:last], never.seen, meant)

@@ -8,6 +8,7 @@ from events.json_object import JsonObject, object_at, objects_at
 from events.settings import SettingsObserved
 from ops.production.webhook.review import ReviewRequest
 from services.jobs.defaulting import named_queue, queued_later, waiting
+from services.jobs.job_change_rules import job_problems
 from services.jobs.kinds.elastic_rules import elastic_problems
 from services.jobs.kinds.managed_by import given_to_multikueue
 from services.jobs.kinds.managed_kinds import kinds_of
@@ -16,7 +17,7 @@ from services.jobs.priority_class_rules import class_problems
 from services.jobs.topology.topology_rules import new_topology_problems
 from services.validation.conversion.convert import GROUP, to_v1beta2, written_field
 from services.validation.every_kind import validate, validate_update
-from services.validation.problem import Problem, immutable
+from services.validation.problem import Problem
 from services.watcher.fields.problems import Refused
 from services.watcher.settings.cluster_objects import SIMPLE
 
@@ -80,10 +81,10 @@ def problems_of(request: ReviewRequest, settings: SettingsObserved) -> list[Prob
         before = to_v1beta2(old).value
         if _meant(before) == _meant(newest):
             # What was stored under older rules may still be labelled, annotated and let go.
-            return [*_relabelled(old, value), *elastic_problems(old, value, settings)]
-        found = [*found, *validate_update(before, newest, settings), *_relabelled(old, value)]
+            return [*_relabelled(old, value, settings), *elastic_problems(old, value, settings)]
+        found = [*found, *validate_update(before, newest, settings), *_relabelled(old, value, settings)]
     else:
-        found = [*found, *validate(newest, settings)]
+        found = [*found, *validate(newest, settings), *job_problems(None, newest, settings)]
     found = [*found, *new_topology_problems(old, newest, settings), *elastic_problems(old, newest, settings)]
     return [_as_written(value, one) for one in found or _untranslatable(newest)]
 
@@ -99,15 +100,8 @@ def _meant(value: JsonObject) -> JsonObject:
     return {name: part for name, part in value.items() if name not in ("metadata", "status")}
 
 
-def _relabelled(old: JsonObject, new: JsonObject) -> list[Problem]:
-    return [*_moved(old, new), *class_problems(old, new, running=_runs(new))]
-
-
-def _moved(old: JsonObject, new: JsonObject) -> list[Problem]:
-    """A job that runs stays in its queue."""
-    if not _runs(new) or named_queue(old) == named_queue(new):
-        return []
-    return [immutable(f"metadata.labels[{QUEUE_NAME}]", named_queue(new))]
+def _relabelled(old: JsonObject, new: JsonObject, settings: SettingsObserved) -> list[Problem]:
+    return [*job_problems(old, new, settings), *class_problems(old, new, running=_runs(new))]
 
 
 def _runs(job: JsonObject) -> bool:

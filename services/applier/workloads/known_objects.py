@@ -1,8 +1,10 @@
-"""A cache of Workload objects from the responses to our own writes: their version, their priority, and a digest of the decided status."""
+"""A cache of Workload objects from the responses to our own writes: their version, what they ask for, and a digest of the decided status."""
 
 import msgspec
 
-from events.json_object import JsonObject, object_at
+from events.json_object import JsonObject
+from projections.workloads.lifecycle import Workload
+from services.applier.workloads.asked import asked_in, asked_of, rank_in, rank_of
 from services.applier.workloads.status_parts import print_of
 from services.runtime.cluster_port import Resource
 
@@ -18,6 +20,8 @@ class KnownObject(msgspec.Struct, frozen=True):
     """The digest of what it showed of what was decided."""
     ranked: tuple[int, str]
     """Its priority, and the name of the class that this comes from."""
+    asks: str | None
+    """What else it asks for, as `asked_in` tells it; None of an object that others have made."""
 
 
 class KnownObjects:
@@ -34,7 +38,10 @@ class KnownObjects:
         """Keep version and status of an object that the API has answered with; the oldest is forgotten when there are too many."""
         self._known.pop(workload, None)
         known = KnownObject(
-            version=found["metadata"]["resourceVersion"], shows=print_of(found.get("status") or {}), ranked=_rank(found)
+            version=found["metadata"]["resourceVersion"],
+            shows=print_of(found.get("status") or {}),
+            ranked=rank_in(found),
+            asks=asked_in(found),
         )
         self._known[workload] = known
         if len(self._known) > _MOST:
@@ -45,20 +52,30 @@ class KnownObjects:
         """Go by an earlier answer again, so that what others have written since then is not written over."""
         self._known[workload] = known
 
-    def note_rank(self, workload: str, found: JsonObject) -> None:
-        """Keep the priority of an object that was only read.
+    def note_asked(self, workload: str, found: JsonObject) -> None:
+        """Keep what an object asks for that was only read.
 
         Its version stays that of our last write: what others have decided since then is not to be overwritten unseen.
         """
         known = self._known.get(workload)
         if known is not None:
-            self._known[workload] = msgspec.structs.replace(known, ranked=_rank(found))
+            self._known[workload] = msgspec.structs.replace(known, ranked=rank_in(found), asks=asked_in(found))
+
+    def asks_otherwise(self, workload: Workload) -> bool:
+        """Whether an object may still ask for something else than its workload does: while that runs it can be its priority and class alone."""
+        known = self._known.get(workload.key)
+        if workload.owner is None and workload.spec.workload_class is None:
+            return False
+        if known is None or known.ranked != rank_of(workload):
+            return True
+        waits = workload.owner is not None and not workload.admitted and not workload.finished
+        return waits and self.asks_for_others(workload)
+
+    def asks_for_others(self, workload: Workload) -> bool:
+        """Whether an object, as it was answered last, asks for something else beside its priority."""
+        known = self._known.get(workload.key)
+        return known is not None and known.asks is not None and known.asks != asked_of(workload)
 
     def forget(self, workload: str) -> None:
         """Drop an object that is gone, or of which nothing more is written."""
         self._known.pop(workload, None)
-
-
-def _rank(found: JsonObject) -> tuple[int, str]:
-    spec = object_at(found, "spec")
-    return spec.get("priority", 0), object_at(spec, "priorityClassRef").get("name", "")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from events.api.labels import (
+    ADMISSION_GATED_BY,
     COMPONENT_WORKLOAD_INDEX,
     ELASTIC_JOB,
     IS_GROUP_WORKLOAD,
@@ -38,6 +39,8 @@ def workload_object(
     owner = workload.owner
     meta: JsonObject = {"name": workload.name, "namespace": workload.namespace}
     annotations = {f"{PARAMETERS}{name}": value for name, value in workload.spec.provisioning.items()}
+    if workload.spec.gated_by:
+        annotations[ADMISSION_GATED_BY] = ",".join(workload.spec.gated_by)
     if workload.spec.elastic:
         annotations |= _slice(workload)
     if workload.spec.variant_of:

@@ -50,7 +50,8 @@ def _job_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
     if not minimum:
         where = f"metadata.annotations[{JOB_MIN_PARALLELISM}]"
         raise FieldBroken(where, f"{text!r} is not a whole number of at least 1", "e.g. 3600")
-    return [msgspec.structs.replace(found, minimum=minimum)]
+    # One that is not below the count lets nothing be fewer.
+    return [msgspec.structs.replace(found, minimum=minimum)] if minimum < found.count else [found]
 
 
 READERS: dict[str, Callable[[JobKind, JsonObject], list[Pods]]] = {

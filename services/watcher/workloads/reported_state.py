@@ -223,7 +223,7 @@ def _asked(reported: ReportedState, state: JobState) -> WorkloadSpec:
     kept = state.started or reported.job.injected or (state.marked and same_pods(spec, reported.spec))
     if kept and state.owner is not None:
         # The template holds what was injected at the start: the requests are those reported before.
-        counts = {one.name: one.count for one in spec.pod_sets} if spec.elastic and state.sized else {}
+        counts = _counts(reported, state)
         pod_sets, refused = _with_counts(reported.spec.pod_sets, counts), reported.spec.claims_refused
         if not (state.started or reported.job.injected) or _all_gated(spec):
             pod_sets, refused = _with_claims(pod_sets, spec.pod_sets), spec.claims_refused
@@ -231,6 +231,14 @@ def _asked(reported: ReportedState, state: JobState) -> WorkloadSpec:
     if spec.pod_sets == reported.spec.pod_sets:
         return spec
     return msgspec.structs.replace(spec, pod_sets=_as_reported(spec.pod_sets, reported.spec.pod_sets))
+
+
+def _counts(reported: ReportedState, state: JobState) -> dict[str, int]:
+    """By pod set, how many pods a job that was let run says it wants; not where that may say how many it was let in with."""
+    fixed = {one.name for one in reported.spec.pod_sets if one.minimum is None}
+    if not state.sized or state.spec.members or state.prebuilt:
+        return {}
+    return {one.name: one.count for one in state.spec.pod_sets if state.spec.elastic or one.name in fixed}
 
 
 def _all_gated(spec: WorkloadSpec) -> bool:
@@ -247,7 +255,7 @@ def _with_claims(pod_sets: tuple[PodSet, ...], counted: tuple[PodSet, ...]) -> t
 
 
 def _with_counts(pod_sets: tuple[PodSet, ...], counts: Mapping[str, int]) -> tuple[PodSet, ...]:
-    """The pod sets with other counts, where there are any: an elastic job says while it runs how many pods it wants."""
+    """The pod sets with other counts, where there are any."""
     if all(counts.get(one.name, one.count) == one.count for one in pod_sets):
         return pod_sets
     return tuple(msgspec.structs.replace(one, count=counts.get(one.name, one.count)) for one in pod_sets)

@@ -60,11 +60,22 @@ MEANT = {
     "gathered for a second": "Kueue moves who was refused back into line a second later than who was evicted, or waits for its victims, or heads a StrictFIFO queue: that one gets the room in the meantime",
     "flavors in turn": "Kueue goes on for ever with pod sets that have different flavors left, and tries nobody behind them, or preempts somebody again and again for them: docs/rules/flavors.md#scan-progress",
     "room in between": "who is evicted by a check and may come back at once leaves its room for a moment to who was preempted for it",
+    "made anew": "Kueue makes the Workload of a job anew that asks for other pods while it runs; here it is evicted, and let in again: docs/rules/eviction.md#other-pods",
+    "same containers": "Kueue takes a Workload for that of its job by containers, tolerations and counts alone, and does not show what else has changed since",
+    "restored again": "Kueue puts the template of a job that was evicted back to what it was with each look, also when somebody has changed it since",
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
 """By name, why what is different is meant, or is chance on Kueue's side."""
 _HAPPENED = frozenset(
-    {"class by turns", "gathered for a second", "no name", "room in between", "silent class", "not told anew"}
+    {
+        "class by turns",
+        "gathered for a second",
+        "no name",
+        "room in between",
+        "silent class",
+        "not told anew",
+        "restored again",
+    }
 )
 """Names of differences that one step makes, and that nothing of the steps behind it shows."""
 
@@ -156,7 +167,22 @@ class _Around:
 
     def name(self, one: Difference) -> str:
         """The name of a difference that is meant."""
+        if one.path[2:3] == ("made",) or one.path[0] == "jobs":
+            return self._of_job(one)
         return self._of_workload(one) if one.path[0] == "workloads" else self._of_queue(one)
+
+    def _of_job(self, one: Difference) -> str:
+        """Why a job, or what its Workload was made of, is another one."""
+        name = one.path[1]
+        if one.path[2:4] == ("made", "podSets") and one.path[5:7] in (
+            ("template", "nodeSelector"),
+            ("template", "labels"),
+        ):
+            return "same containers"
+        found = self.there["workloads"].get(name)
+        evicted = found is not None and found["conditions"].get("Evicted", ["False"])[0] == "True"
+        by_hand = self.step.kind == "Job" and self.step.name == name and "template" in self.step.value.get("spec", {})
+        return "restored again" if evicted and by_hand else ""
 
     def _of_workload(self, one: Difference) -> str:
         if one.path[2:3] == ("conditions",) and worded_later(one):
@@ -166,6 +192,12 @@ class _Around:
         match one.path:
             case ("workloads", name, "conditions", "QuotaReserved"):
                 return self._of_queue_that_is_closed(name, one) or self._of_reservation(name, one)
+            case ("workloads", name, "conditions", "Admitted" | "Evicted" | "Preempted" | "Requeued" | "PodsReady") if (
+                one.there is None and self._was_made_anew(name)
+            ):
+                return "made anew"
+            case ("workloads", name, "evictions") if self._was_made_anew(name):
+                return "made anew"
             case ("workloads", name, "conditions", "DeactivationTarget") if is_left_target(one) and not any(
                 side["workloads"][name]["active"] for side in (self.there, self.here)
             ):
@@ -212,7 +244,8 @@ class _Around:
         """Why one side alone has said something of it."""
         if one.here is None and self._had_a_turn_by_its_class(name):
             return "class by turns"
-        if one.there is not None:
+        kept = one.there == self._before(one.path) and self._world.resized(name)
+        if one.there is not None and not kept:
             return ""
         if self._is_led_without_a_place(name):
             return "led without a place"
@@ -263,16 +296,25 @@ class _Around:
             found = found.get(key) if isinstance(found, dict) else None
         return found
 
+    def _was_made_anew(self, name: str) -> bool:
+        """Whether its job has asked for other pods while it ran."""
+        return any(reason == "NoMatchingWorkload" for reason, _, _ in self.here["workloads"][name]["evictions"])
+
     def _is_of_silent_class(self, name: str) -> bool:
-        """Whether Kueue never said why it waits, as it has said to another one of its queue and priority; here both are told the same."""
+        """Whether Kueue never said why it waits, as it has said to another one of its queue and priority that asks, or asked, for the same."""
         mine = self.there["workloads"].get(name)
-        if mine is None or "QuotaReserved" in mine["conditions"]:
+        if mine is None or ("QuotaReserved" in mine["conditions"] and not self._world.resized(name)):
             return False
-        told = self.here["workloads"][name]["conditions"].get("QuotaReserved")
+        ours = self.here["workloads"][name]
+        told = ours["conditions"].get("QuotaReserved")
         return any(
             one["priority"] == mine["priority"]
             and self._world.queue_of(one["door"]) == self._world.queue_of(mine["door"])
-            and one["conditions"].get("QuotaReserved") == told
+            and (
+                one["conditions"].get("QuotaReserved") == told
+                or one["requests"] == ours["requests"]
+                or self._world.resized(key)
+            )
             and "QuotaReserved" in self.there["workloads"].get(key, mine)["conditions"]
             for key, one in self.here["workloads"].items()
             if key != name
@@ -283,8 +325,7 @@ class _Around:
         mine = self.there["workloads"].get(name)
         if mine is None or "QuotaReserved" in mine["conditions"]:
             return False
-        made = (one.value["spec"]["podSets"] for one in self._world.steps if one.verb == "create" and one.name == name)
-        led = any("podSetGroupName" in one.get("topologyRequest", {}) for pod_sets in made for one in pod_sets)
+        led = any("podSetGroupName" in one.get("topologyRequest", {}) for one in self._world.pods_of(name))
         return led and lacks_room(self.here["workloads"][name]["conditions"].get("QuotaReserved"))
 
     def _had_a_turn_by_its_class(self, name: str) -> bool:

@@ -4,13 +4,16 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
+from msgspec.structs import replace
+
 from events.event import Millis
 from events.json_object import JsonObject
 from events.json_path import look
 from events.timestamp import format_timestamp
-from ops.production.kubernetes.client import ApiRequests
+from ops.production.kubernetes.client import ApiRequests, path_of
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 from tests.peers.worlds.drawn import STARTS, Step
+from tests.peers.worlds.jobs import do_to_job, job_of
 
 _KUEUE = (
     "Workload",
@@ -22,8 +25,8 @@ _KUEUE = (
     "AdmissionCheck",
     "WorkloadPriorityClass",
 )
-_GROUPS = {"RuntimeClass": "node.k8s.io"}
-_SPACED = frozenset({"Workload", "LocalQueue", "LimitRange"})
+_GROUPS = {"RuntimeClass": "node.k8s.io", "Job": "batch"}
+_SPACED = frozenset({"Workload", "LocalQueue", "LimitRange", "Job"})
 _PLURALS = {
     "Topology": "topologies",
     "RuntimeClass": "runtimeclasses",
@@ -55,23 +58,48 @@ async def make(client: ApiRequests, value: JsonObject) -> JsonObject:
     return made
 
 
-async def do(client: ApiRequests, step: Step, now: Millis) -> None:
-    """Do it; what is not there any more, or may not be made or changed so, is let be."""
+async def do(client: ApiRequests, step: Step, now: Millis) -> JsonObject | None:
+    """Do it, and tell what was made; what is not there any more, or may not be made or changed so, is let be."""
     try:
-        if step.verb in ("finish", "check", "reclaim", "unready"):
+        if step.kind == "Job" and step.verb != "create":
+            await _do_to_job(client, step, now)
+        elif step.verb in ("finish", "check", "reclaim", "unready"):
             await _show(client, step, now)
         else:
-            await _change(client, step)
+            return await _change(client, step)
     except ObjectMissing:
-        return
+        return None
+    return None
 
 
-async def _change(client: ApiRequests, step: Step) -> None:
+async def _do_to_job(client: ApiRequests, step: Step, now: Millis) -> None:
+    """Do it to a Job, or to its Workload."""
+    if step.verb == "check" or "active" in step.value.get("spec", {}):
+        await do(client, replace(step, kind="Workload", name=await _made_for(client, step)), now)
+    elif step.verb == "delete":
+        workload = await _made_for(client, step)
+        await do_to_job(client, step, now)
+        # As the garbage collector of a cluster does, which is not here.
+        await client.delete(WORKLOADS, step.namespace, workload)
+    else:
+        await do_to_job(client, step, now)
+
+
+async def _made_for(client: ApiRequests, step: Step) -> str:
+    """The name of the Workload of a Job. Raises `ObjectMissing`."""
+    found = await client.request("GET", path_of(WORKLOADS, step.namespace))
+    for one in found["items"]:
+        if job_of(one) == step.name:
+            return one["metadata"]["name"]
+    raise ObjectMissing(step.name)
+
+
+async def _change(client: ApiRequests, step: Step) -> JsonObject | None:
     resource = resource_of(step.kind)
     try:
         match step.verb:
             case "create":
-                await make(client, step.value)
+                return await make(client, step.value)
             case "merge":
                 await client.merge(resource, step.namespace, step.name, step.value)
             case "status":
@@ -84,8 +112,9 @@ async def _change(client: ApiRequests, step: Step) -> None:
             case _:
                 raise AssertionError(step.verb)
     except (ObjectInvalid, ObjectConflict):
-        if step.kind == "Workload" and step.verb == "create":
+        if step.kind in ("Workload", "Job") and step.verb == "create":
             raise
+    return None
 
 
 async def _show(client: ApiRequests, step: Step, now: Millis) -> None:

@@ -36,6 +36,7 @@ FEATURES = (
     "begun",
     "leaders",
     "later",
+    "jobs",
 )
 """What worlds may have; those that come last are drawn last, so that a world without them stays as it was."""
 EXCLUDED, CARD, SLICE = "example.com/none", "example.com/card", "example.com/slice"
@@ -95,6 +96,17 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
         """Whether something happens of which nothing but time is the cause."""
         return bool({"times", "ready", "later"} & set(self.features))
 
+    def pods_of(self, name: str) -> list[JsonObject]:
+        """The pod sets that a workload was made with; none for one that a manager makes of a job."""
+        made = (one.value["spec"] for one in self.steps if one.verb == "create" and one.name == name)
+        return [one for spec in made for one in spec.get("podSets", ())]
+
+    def resized(self, name: str) -> bool:
+        """Whether somebody changes how many pods a job has."""
+        return any(
+            one.name == name and "parallelism" in one.value.get("spec", {}) for one in self.steps if one.verb == "merge"
+        )
+
     def queue_of(self, door: str) -> str:
         """The ClusterQueue that a local queue leads to."""
         return f"{self.space}-q{door.removesuffix('b')[1:]}"
@@ -136,6 +148,7 @@ _HOW_OFTEN = {
     "begun": 0.25,
     "leaders": 0.3,
     "later": 0.0,
+    "jobs": 0.0,
 }
 """How likely a world has it; what takes time or needs a configuration has only who always asks for it."""
 STARTS = "example.com/starts"

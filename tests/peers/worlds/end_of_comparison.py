@@ -60,8 +60,7 @@ def _has_done_of_fewer(world: World, step: Step, there: Seen, here: Seen) -> boo
         return False
     if {one.path[2] for one in differences(there, here, ())} - _USE or there["queues"] == here["queues"]:
         return False
-    made = (one.value["spec"]["podSets"] for one in world.steps if one.verb == "create" and one.name == step.name)
-    asked = {one["name"]: one["count"] for pod_sets in made for one in pod_sets}
+    asked = {one["name"]: one["count"] for one in world.pods_of(step.name)}
     holds = there["workloads"].get(step.name, {}).get("pods", {})
     return any(one["count"] < asked.get(name, 0) for name, one in holds.items())
 

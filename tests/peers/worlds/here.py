@@ -19,12 +19,13 @@ from ops.sandbox.embedded_cluster.api.in_process import InProcessClient, OpenGat
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.kinds import ApiKind
 from ops.sandbox.embedded_cluster.resources import Validator
-from ops.sandbox.scenario.platform import convert, validating
+from ops.sandbox.scenario.platform import convert, suspending, validating
 from ops.sandbox.simulate.simulation import BEGINS
 from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
 from services.runtime.tracing import NoTracer
 from tests.peers.worlds.doing import do, make, start
 from tests.peers.worlds.drawn import CONFIGURED, World
+from tests.peers.worlds.jobs import suspend_and_resume
 from tests.peers.worlds.seen import Seen, seen
 from tests.stage.definitions import definitions_of
 
@@ -56,7 +57,7 @@ class NeverAtRest(Exception):
 
 
 def decided_here(world: World, uids: Mapping[str, str], *, fair: bool, more: JsonObject) -> list[Seen]:
-    """What is seen after each step; workloads have the UIDs that they are given. Raises `NeverAtRest`."""
+    """What is seen after each step; workloads and jobs have the UIDs that they are given. Raises `NeverAtRest`."""
     loop = VirtualLoop(f"{world.seed}/order")
     loop.set_exception_handler(lambda _loop, _context: None)
     played = _Played(loop, world, uids, fair=fair, more=more)
@@ -80,7 +81,7 @@ class _Played:
         self._settings = replace(configured, devices=False, fair_sharing=fair, gates=gates)
         self._cluster = EmbeddedCluster(
             clock=self._clock,
-            mutators=(self._named,),
+            mutators=(self._named, suspending(self._settings, lambda _namespace: {})),
             converter=convert,
             validators=(_with_checks_for_any_flavors(validating(self._settings)),),
             identity="",
@@ -88,9 +89,11 @@ class _Played:
         )
         self.found: list[Seen] = []
         """What was seen after each step."""
+        self._known: dict[str, str] = {}
 
     def _named(self, operation: str, kind: ApiKind, value: Any) -> Any:
-        uid = self._uids.get(value["metadata"]["name"], "") if kind.kind == "Workload" and operation == "CREATE" else ""
+        given = kind.kind in ("Workload", "Job") and operation == "CREATE"
+        uid = self._uids.get(value["metadata"]["name"], "") if given else ""
         return {**value, "metadata": {**value["metadata"], "uid": uid}} if uid else value
 
     async def played(self) -> list[Seen]:
@@ -120,16 +123,19 @@ class _Played:
     def seen(self) -> Seen:
         """What is seen now."""
         store = self._cluster.store
-        kinds = (store.of(f"{one}.kueue.x-k8s.io") for one in ("workloads", "clusterqueues", "localqueues"))
-        return seen(*kinds, self._world.space)
+        workloads, queues, doors = (
+            store.of(f"{one}.kueue.x-k8s.io") for one in ("workloads", "clusterqueues", "localqueues")
+        )
+        return seen(workloads, queues, doors, store.of("jobs.batch"), self._world.space, self._known)
 
     async def _rest(self, client: InProcessClient) -> None:
-        """Until time has nothing more happen; meanwhile pods of those who are admitted get ready."""
-        if not self._world.takes_time:
+        """Until time has nothing more happen; meanwhile pods of those who are admitted get ready, and Jobs are suspended and resumed."""
+        if not self._world.takes_time and "jobs" not in self._world.features:
             await asyncio.sleep(STEP_S)
             return
         for _ in range(_LOOKS):
             await asyncio.sleep(_LOOK_S)
+            await suspend_and_resume(client, list(self._cluster.store.of("jobs.batch").values()), self._clock.now())
             await start(client, list(self._cluster.store.of("workloads.kueue.x-k8s.io").values()), self._clock.now())
 
     async def _serve(self) -> None:

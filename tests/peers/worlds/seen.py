@@ -9,6 +9,7 @@ from events.api.topology import ApiTopologyAssignment
 from events.json_object import JsonObject
 from events.json_path import look
 from projections.topology.domains.stored_assignment import read_assignment
+from tests.peers.worlds.jobs import job_of, seen_of_job, seen_of_made
 
 Name = tuple[str, str]
 Seen = dict[str, Any]
@@ -19,13 +20,20 @@ def seen(
     workloads: Mapping[Name, JsonObject],
     queues: Mapping[Name, JsonObject],
     doors: Mapping[Name, JsonObject],
+    jobs: Mapping[Name, JsonObject],
     space: str,
+    known: dict[str, str],
 ) -> Seen:
-    """One world's part of what is there."""
-    mine = {name[1]: one for name, one in workloads.items() if name[0] == space}
-    names = {one["metadata"]["uid"]: f"uid of {name}" for name, one in mine.items()}
+    """One world's part of what is there; Workloads of Jobs are told by the names of these, and so are all UIDs, `known` from before or not."""
+    mine = {job_of(one) or name[1]: one for name, one in workloads.items() if name[0] == space}
+    jobs = {name: one for name, one in jobs.items() if name[0] == space}
+    known.update((one["metadata"]["uid"], f"uid of {name}") for name, one in mine.items())
+    # The log knows the UID of the job, and of its Workload no other: docs/rules/preemption.md#message.
+    known.update((one["metadata"]["uid"], f"uid of {name[1]}") for name, one in jobs.items())
+    told = {name[1]: _without_uids(seen_of_job(one), known) for name, one in sorted(jobs.items())}
     return {
-        "workloads": {name: _without_uids(_workload(one), names) for name, one in sorted(mine.items())},
+        **({"jobs": told} if told else {}),
+        "workloads": {name: _without_uids(_workload(one), known) for name, one in sorted(mine.items())},
         "queues": {name[1]: _queue(one) for name, one in sorted(queues.items()) if name[1].startswith(f"{space}-")},
         "doors": {name[1]: _queue(one) for name, one in sorted(doors.items()) if name[0] == space},
     }
@@ -49,6 +57,7 @@ def _workload(value: JsonObject) -> Seen:
     status = value.get("status") or {}
     admission = status.get("admission") or {}
     return {
+        **({"made": seen_of_made(value)} if job_of(value) else {}),
         "door": look(value, "spec.queueName"),
         "priority": look(value, "spec.priority") or 0,
         "active": look(value, "spec.active") is not False,

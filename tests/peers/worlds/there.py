@@ -16,6 +16,7 @@ from services.runtime.cluster_port import ObjectConflict, ObjectMissing
 from tests.peers.build import API_SERVER, KUEUE
 from tests.peers.worlds.doing import do, make, resource_of, show, start
 from tests.peers.worlds.drawn import CONFIGURED, World
+from tests.peers.worlds.jobs import job_of, suspend_and_resume
 from tests.peers.worlds.seen import Seen, seen
 from tests.stage.api_server import ApiServer
 from tests.stage.caches import Caches
@@ -24,6 +25,7 @@ from tests.stage.installation import put_there
 from tests.stage.kueue_manager import KueueManager
 
 WORKLOADS, QUEUES, DOORS = "workloads.kueue.x-k8s.io", "clusterqueues.kueue.x-k8s.io", "localqueues.kueue.x-k8s.io"
+JOBS = "jobs.batch"
 QUIET_S = 2.0
 """Kueue gathers what it looks at again for a second; who has said nothing for so long on an idle machine has nothing to say."""
 NO_REST = "Kueue does not come to rest"
@@ -39,11 +41,15 @@ class KueueEnded(Exception):
 
 
 class Answer:
-    """What Kueue made of one world: what was seen after each step, and the UIDs that its workloads had."""
+    """What Kueue made of one world: what was seen after each step, and the UIDs that its workloads and jobs had."""
 
     def __init__(self) -> None:
         self.seen: list[Seen] = []
         self.uids: dict[str, str] = {}
+        self.jobs: dict[str, JsonObject] = {}
+        """What the API server has made of the specs of jobs."""
+        self.known: dict[str, str] = {}
+        """By UID, of whom it is."""
         self.broken = ""
         """What the API server refused of it."""
 
@@ -65,7 +71,9 @@ class Kueue:
             mine = [world for world in worlds if number < len(world.steps) and not answers[world.seed].broken]
 
             async def step(world: World, number: int = number) -> None:
-                await do(self._client, world.steps[number], _now())
+                made = await do(self._client, world.steps[number], _now())
+                if made is not None and made["kind"] == "Job":
+                    answers[world.seed].jobs[made["metadata"]["name"]] = made["spec"]
 
             await self._each(mine, answers, step)
             await self._rest(worlds, answers)
@@ -74,15 +82,18 @@ class Kueue:
             for world in mine:
                 if answers[world.seed].broken:
                     continue
-                objects = [self._caches.of(one) for one in (WORKLOADS, QUEUES, DOORS)]
-                found = seen(*objects, world.space)
+                objects = [self._caches.of(one) for one in (WORKLOADS, QUEUES, DOORS, JOBS)]
+                found = seen(*objects, world.space, answers[world.seed].known)
                 for name in found["workloads"].keys() & {
                     name for space, name in self._wavering if space == world.space
                 }:
                     found["workloads"][name]["wavers"] = True
                 answers[world.seed].seen.append(found)
                 answers[world.seed].uids.update(
-                    (name, one["metadata"]["uid"]) for (space, name), one in objects[0].items() if space == world.space
+                    (name, one["metadata"]["uid"])
+                    for kind in (WORKLOADS, JOBS)
+                    for (space, name), one in self._caches.of(kind).items()
+                    if space == world.space
                 )
         return answers
 
@@ -128,8 +139,11 @@ class Kueue:
         while time.monotonic() - quiet < still * max(1.0, min(os.getloadavg()[0] / (os.cpu_count() or 1) / 2, 3.0)):
             await asyncio.sleep(_LOOK_S)
             for value in list(self._caches.of(WORKLOADS).values()):
+                if job_of(value):
+                    continue  # Kueue's reconciler of Jobs does it.
                 if _holds(value, "Evicted") and _holds(value, "QuotaReserved") and not _holds(value, "Finished"):
                     await self._let_go(value)
+            await suspend_and_resume(self._client, list(self._caches.of(JOBS).values()), _now())
             if timed:
                 await start(self._client, list(self._caches.of(WORKLOADS).values()), _now())
             now = self._versions()
@@ -148,7 +162,7 @@ class Kueue:
 
     def _versions(self) -> dict[tuple[str, str], Any]:
         """By kind and name, and by world, the version of each object; of who waits all but for why."""
-        told = {WORKLOADS: _but_for_words, QUEUES: _version, DOORS: _but_for_counts}
+        told = {WORKLOADS: _but_for_words, QUEUES: _version, DOORS: _but_for_counts, JOBS: _version}
         return {
             (f"{key} {name}", space or name.partition("-")[0]): of(value)
             for key, of in told.items()
@@ -209,7 +223,7 @@ def _but_for_counts(value: JsonObject) -> Any:
 
 def _but_for_words(value: JsonObject) -> Any:
     """What is seen of a workload without why it has no quota, and what it was tried with."""
-    found = seen({("", value["metadata"]["name"]): value}, {}, {}, "")["workloads"][value["metadata"]["name"]]
+    (found,) = seen({("", value["metadata"]["name"]): value}, {}, {}, {}, "", {})["workloads"].values()
     waits = not found["pods"] and found["conditions"].get("QuotaReserved", [""])[0] == "False"
     return {**found, "requests": {}, "conditions": {**found["conditions"], "QuotaReserved": ""}} if waits else found
 
@@ -252,5 +266,5 @@ async def kueue(peers: Path, folder: Path, *, fair: bool, more: JsonObject) -> A
         stack.push_async_callback(caches.close)
         for value in definitions:
             caches.learn(value)
-        await caches.follow(WORKLOADS, QUEUES, DOORS)
+        await caches.follow(WORKLOADS, QUEUES, DOORS, JOBS)
         yield Kueue(client, caches, manager)

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from events.json_object import JsonObject
 from tests.peers.worlds.drawn import HOST, Step, World
+from tests.peers.worlds.jobs import with_jobs
 
 ZONES = ("a", "b")
 ZONE = "example.com/zone"
@@ -198,5 +199,6 @@ VARIED: Mapping[str, Callable[[World, random.Random], World]] = {
     "begun": _begun,
     "leaders": _leaders,
     "later": _later,
+    "jobs": with_jobs,
 }
 """By feature, what it does to a world that has it."""

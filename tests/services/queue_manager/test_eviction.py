@@ -8,7 +8,15 @@ from events.quota import CheckRule, ClusterQueueObserved, LocalQueueObserved, St
 from events.selector import LabelSelector
 from events.settings import PodsReadyRule
 from events.upkeep import BackoffSet, ChecksRequired, DeactivationOrdered, DeactivationSettled
-from events.workload import CheckState, EvictionOrdered, Owner, PodsGone, QuotaReleased, WorkloadDeactivated
+from events.workload import (
+    CheckState,
+    EvictionOrdered,
+    Owner,
+    PodsGone,
+    QuotaReleased,
+    WorkloadChanged,
+    WorkloadDeactivated,
+)
 from tests.services.queue_manager.waiting_room import (
     KEY,
     MINUTE,
@@ -50,6 +58,19 @@ def test_a_rejected_check_deactivates_step_by_step_and_the_quota_returns_when_th
     (released,) = room.step()
     assert isinstance(released, QuotaReleased) and not released.withdrawn
     assert room.told("Requeued") == ("False", "DeactivatedDueToAdmissionCheck", said[-1].message)
+
+
+def test_who_asks_for_other_pods_than_it_was_let_in_with_stops_and_queues_again_in_its_new_size() -> None:
+    room = Room(submitted(reserved=True, admitted_at=MINUTE, owner=JOB))
+    (pods,) = SPEC.pod_sets
+    room.tell(WorkloadChanged(workload=KEY, spec=replace(SPEC, pod_sets=(replace(pods, count=3),))))
+    message = "The job asks for 3 pods for main, which was let in with 1"
+    assert room.steps() == [EvictionOrdered(workload=KEY, reason="NoMatchingWorkload", message=message)]
+    room.tell(PodsGone(workload=KEY, decision=f"LOG_0/{room.workload.stops.stopped_by}"))
+    (released, *_) = room.steps()
+    assert isinstance(released, QuotaReleased) and not released.withdrawn
+    assert room.told("Requeued") == ("True", "NoMatchingWorkload", message)
+    assert room.workload.line == "cq" and room.workload.spec.pod_sets[0].count == 3
 
 
 def test_checks_to_be_tried_again_move_the_back_off_first_and_evict_then() -> None:

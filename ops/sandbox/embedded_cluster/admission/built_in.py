@@ -62,9 +62,9 @@ def _job(value: Object) -> Object:
     spec.setdefault("suspend", False)
     spec.setdefault("backoffLimit", 6)
     spec.setdefault("completionMode", "NonIndexed")
+    if "parallelism" not in spec:
+        spec.setdefault("completions", 1)
     spec.setdefault("parallelism", 1)
-    if "completions" not in spec and spec["parallelism"] == 1:
-        spec["completions"] = 1
     uid = value["metadata"]["uid"]
     labels = {"batch.kubernetes.io/controller-uid": uid, "controller-uid": uid}
     spec.setdefault("selector", {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}})

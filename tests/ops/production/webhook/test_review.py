@@ -275,6 +275,70 @@ def test_a_running_job_stays_in_its_queue_and_a_waiting_one_may_go() -> None:
     assert verdict(review("Job", waiting, group="batch", old=job(NAMED)))["allowed"]
 
 
+LIMIT, GATES = "kueue.x-k8s.io/max-exec-time-seconds", "kueue.x-k8s.io/admission-gated-by"
+FEWER = "kueue.x-k8s.io/job-min-parallelism"
+
+
+@pytest.mark.parametrize(
+    ("suspended", "refused"), [((True, True), False), ((False, False), True), ((True, False), True)]
+)
+def test_how_long_a_job_may_run_changes_only_while_it_is_suspended(suspended: tuple[bool, bool], refused: bool) -> None:
+    old, new = job(NAMED), job({**NAMED, LIMIT: "60"})
+    old["spec"]["suspend"], new["spec"]["suspend"] = suspended
+    answer = verdict(review("Job", new, group="batch", old=old))
+    assert answer["allowed"] is not refused
+    assert not refused or f"metadata.labels[{LIMIT}]" in answer["status"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("notes", "suspend", "refused"), [({FEWER: "1"}, False, True), ({FEWER: "1"}, True, False), ({}, False, False)]
+)
+def test_a_job_that_may_have_fewer_pods_keeps_its_size_while_it_runs(
+    notes: JsonObject, suspend: bool, refused: bool
+) -> None:
+    old, new = ({**job(NAMED), "metadata": {**job(NAMED)["metadata"], "annotations": notes}} for _ in range(2))
+    old["spec"] = {**old["spec"], "suspend": suspend, "parallelism": 2}
+    new["spec"] = {**old["spec"], "parallelism": 3}
+    answer = verdict(review("Job", new, group="batch", old=old))
+    assert answer["allowed"] is not refused
+    assert not refused or "cannot change when partial admission is enabled" in answer["status"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("least", "told"),
+    [("1", ""), ("2", "should be between 0 and 1"), ("0", "not a whole number"), ("x", "not a whole number")],
+)
+def test_the_least_number_of_pods_is_below_what_a_new_job_asks_for(least: str, told: str) -> None:
+    new = job(NAMED)
+    new = {**new, "metadata": {**new["metadata"], "annotations": {FEWER: least}}}
+    new["spec"] = {**new["spec"], "suspend": True, "parallelism": 2, "completions": 2}
+    answer = verdict(review("Job", new, group="batch"))
+    assert answer["allowed"] is not bool(told)
+    assert not told or told in answer["status"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("", "a.io/x", "may not be added"),
+        ("a.io/x", "a.io/x,a.io/y", "may be removed, not added"),
+        ("a.io/x,a.io/y", "a.io/y", ""),
+        ("a.io/x", "", ""),
+        (None, "x", "is not a path behind a domain"),
+        (None, "a.io/x", ""),
+    ],
+)
+def test_gates_of_a_job_are_there_from_the_beginning_and_may_go(before: str | None, after: str, told: str) -> None:
+    def gated(gates: str) -> JsonObject:
+        made = job(NAMED)
+        return {**made, "metadata": {**made["metadata"], "annotations": {GATES: gates} if gates else {}}}
+
+    old = None if before is None else gated(before)
+    answer = verdict(review("Job", gated(after), group="batch", old=old))
+    assert answer["allowed"] is not bool(told)
+    assert not told or told in answer["status"]["message"]
+
+
 CLASS = "kueue.x-k8s.io/priority-class"
 DEPLOYMENT: JsonObject = {"apiVersion": "apps/v1", "kind": "Deployment", "status": {"readyReplicas": 1}}
 

@@ -191,3 +191,13 @@ async def test_a_job_is_removed_with_its_pods_so_long_after_its_end_as_it_says(
             ended = parse_timestamp(ends[0]) if ends else 0
     assert ended and cluster.clock.now() >= ended + stays * 1000
     await until(cluster, lambda: not cluster.store.of("pods"))
+
+
+@pytest.mark.parametrize(("says", "completions"), [({}, 1), ({"parallelism": 1}, None), ({"parallelism": 2}, None)])
+async def test_a_job_that_says_how_many_pods_it_has_at_a_time_has_as_many_completions_as_it_says(
+    cluster: EmbeddedCluster, says: JsonObject, completions: int | None
+) -> None:
+    spec = {**template(), "spec": {**template()["spec"], "restartPolicy": "Never"}}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": spec, **says}}
+    made = await sent(cluster, "POST", "/apis/batch/v1/namespaces/default/jobs", job)
+    assert made["spec"].get("completions") == completions

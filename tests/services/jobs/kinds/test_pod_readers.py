@@ -156,7 +156,11 @@ def test_what_was_injected_is_taken_out_and_what_was_there_stays() -> None:
     own = {"key": "own", "operator": "Exists"}
     spec = {"nodeSelector": {"disk": "ssd"}, "tolerations": [own]}
     meta = {"labels": {"app": "x"}, "annotations": {"nvidia.com/use-gpuuuid": "GPU-mine"}}
-    job: JsonObject = {"spec": {"parallelism": 2, "template": {"metadata": meta, "spec": spec}}}
+    may_be_fewer = {"annotations": {"kueue.x-k8s.io/job-min-parallelism": "1"}}
+    job: JsonObject = {
+        "metadata": may_be_fewer,
+        "spec": {"parallelism": 2, "template": {"metadata": meta, "spec": spec}},
+    }
     original = Original(
         name="main", count=2, node_selector={"disk": "ssd"}, tolerations=(own,), annotations=meta["annotations"]
     )
@@ -173,6 +177,11 @@ def test_what_was_injected_is_taken_out_and_what_was_there_stays() -> None:
     assert running["spec"]["template"]["spec"]["nodeSelector"] == {"disk": "ssd", "zone": "a"}
     assert injected(JOB, running, [injection]) == running, "twice is once"
     assert restored(JOB, running, [original]) == job
+
+
+def test_a_size_that_somebody_has_given_a_job_since_stays() -> None:
+    smaller: JsonObject = {"spec": {"parallelism": 1, "template": {"spec": {}}}}
+    assert restored(JOB, smaller, [Original(name="main", count=2)])["spec"]["parallelism"] == 1
 
 
 def test_paths_lead_through_lists_maps_and_conditions_and_patches_lead_from_one_object_to_another() -> None:

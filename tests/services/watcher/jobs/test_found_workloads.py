@@ -10,7 +10,7 @@ from services.jobs.workload_name import workload_name
 from services.watcher.view import View
 from tests.services.watcher.test_view import KEY, job
 
-ADMISSION = {"clusterQueue": "cq", "podSetAssignments": [{"name": "main", "count": 1, "flavors": {"cpu": "f"}}]}
+ADMISSION = {"clusterQueue": "cq", "podSetAssignments": [{"name": "main", "count": 2, "flavors": {"cpu": "f"}}]}
 
 
 def found(*, admitted: bool) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def found(*, admitted: bool) -> dict[str, Any]:
         },
         "spec": {
             "queueName": "lq",
-            "podSets": [{"name": "main", "count": 1, "template": {"spec": {"containers": [{"name": "asked-for"}]}}}],
+            "podSets": [{"name": "main", "count": 2, "template": {"spec": {"containers": [{"name": "asked-for"}]}}}],
         },
         "status": {
             "conditions": [
@@ -104,7 +104,7 @@ def left(name: str, pod_set: str, **meta: Any) -> dict[str, Any]:
     given = {**ADMISSION, "podSetAssignments": [{"name": pod_set, "count": 1, "flavors": {"cpu": "f"}}]}
     return {
         "metadata": about,
-        "spec": {**value["spec"], "podSets": [{**pods, "name": pod_set}]},
+        "spec": {**value["spec"], "podSets": [{**pods, "name": pod_set, "count": 1}]},
         "status": {**value["status"], "admission": given},
     }
 

@@ -1,0 +1,65 @@
+"""What a job's labels and annotations may not become while it is there, in Kueue's words.
+
+Rules: docs/rules/eviction.md#by-hand, docs/rules/objects.md#admission-gates
+"""
+
+from events.api.labels import ADMISSION_GATED_BY, JOB_MIN_PARALLELISM, MAX_EXEC_TIME_SECONDS, QUEUE_NAME
+from events.job_kind import JobKind
+from events.json_object import JsonObject, object_at
+from events.json_path import FieldBroken, look
+from events.settings import SettingsObserved
+from events.whole_number import whole_number
+from services.jobs.defaulting import named_queue
+from services.jobs.job_status import is_suspended
+from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.kinds.pod_readers import pods_of
+from services.jobs.kinds.pods import labels_of
+from services.jobs.kinds.table import JOB, POD
+from services.validation.fields.admission_gates import gate_problems, gate_update_problems
+from services.validation.problem import Problem, forbidden, immutable, invalid
+
+_PARALLELISM = "spec.parallelism"
+
+
+def job_problems(old: JsonObject | None, new: JsonObject, settings: SettingsObserved) -> list[Problem]:
+    """What is wrong with a new job, or with the change of one; `old` is the job before it."""
+    kind = kinds_of(settings).of(str(new.get("apiVersion") or ""), str(new.get("kind") or ""))
+    if kind is None:
+        return []
+    gates = str(object_at(new, "metadata", "annotations").get(ADMISSION_GATED_BY) or "")
+    if old is None:
+        return [*gate_problems(gates), *_fewer(kind, new)]
+    before = str(object_at(old, "metadata", "annotations").get(ADMISSION_GATED_BY) or "")
+    found = gate_update_problems(before, gates) if before != gates else []
+    return found if kind.reader == POD.reader else [*found, *_of_running(kind, old, new)]
+
+
+def _fewer(kind: JobKind, job: JsonObject) -> list[Problem]:
+    """What is wrong with the least number of pods that a job says it can do with."""
+    text = object_at(job, "metadata", "annotations").get(JOB_MIN_PARALLELISM)
+    if text is None or kind.reader != JOB.reader:
+        return []
+    field = f"metadata.annotations[{JOB_MIN_PARALLELISM}]"
+    try:
+        most = pods_of(kind, job)[0].count - 1
+    except FieldBroken as broken:
+        return [invalid(broken.field, text, broken.message, broken.instead)]
+    if (whole_number(text) or 0) <= most:
+        return []
+    return [invalid(field, text, f"should be between 0 and {most}", "fewer pods than its parallelism, at least 1")]
+
+
+def _of_running(kind: JobKind, old: JsonObject, new: JsonObject) -> list[Problem]:
+    """What may not change of a job that runs: its queue, how long it may run, and how many pods it has, where these may be fewer."""
+    found: list[Problem] = []
+    runs, ran = not is_suspended(kind, new), not is_suspended(kind, old)
+    if runs and named_queue(old) != named_queue(new):
+        found.append(immutable(f"metadata.labels[{QUEUE_NAME}]", named_queue(new)))
+    seconds = labels_of(new).get(MAX_EXEC_TIME_SECONDS)
+    if (runs or ran) and labels_of(old).get(MAX_EXEC_TIME_SECONDS) != seconds:
+        found.append(immutable(f"metadata.labels[{MAX_EXEC_TIME_SECONDS}]", seconds or ""))
+    fewer = JOB_MIN_PARALLELISM in object_at(old, "metadata", "annotations")
+    if fewer and runs and ran and look(old, _PARALLELISM) != look(new, _PARALLELISM):
+        what = "cannot change when partial admission is enabled and the job is not suspended"
+        found.append(forbidden(_PARALLELISM, what, "stop the job first: set its Workload inactive"))
+    return found

@@ -1,0 +1,296 @@
+"""Batch Jobs in the place of Workloads, so that managers make the Workloads themselves: how a world gets them, and what happens to them.
+
+No controller of Jobs is there: who plays the world shows on a Job that it is suspended, or that pods have ended, and no pod is ever active.
+"""
+
+import random
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from msgspec.structs import replace
+
+from events.api.labels import (
+    ADMISSION_GATED_BY,
+    JOB_COMPLETIONS_EQUAL_PARALLELISM,
+    JOB_MIN_PARALLELISM,
+    JOB_OWNER_GVK,
+    JOB_OWNER_NAME,
+    MAX_EXEC_TIME_SECONDS,
+    PODSET_PREFERRED_TOPOLOGY,
+    PODSET_REQUIRED_TOPOLOGY,
+    PODSET_SLICE_REQUIRED_TOPOLOGY,
+    PODSET_SLICE_SIZE,
+    PODSET_UNCONSTRAINED_TOPOLOGY,
+    PRIORITY_CLASS,
+    QUEUE_NAME,
+)
+from events.event import Millis
+from events.json_object import JsonObject
+from events.json_path import look
+from events.timestamp import format_timestamp
+from ops.production.kubernetes.client import ApiRequests
+from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
+from tests.peers.worlds.drawn import KUEUE, Step, World
+
+JOBS = Resource(group="batch", version="v1", plural="jobs", kind="Job")
+_LATER = (JOB_OWNER_GVK, JOB_OWNER_NAME)
+_ALONE = 1
+"""A Job has one set of pods; who has more stays a Workload."""
+_TOPOLOGY = {
+    "required": PODSET_REQUIRED_TOPOLOGY,
+    "preferred": PODSET_PREFERRED_TOPOLOGY,
+    "podSetSliceRequiredTopology": PODSET_SLICE_REQUIRED_TOPOLOGY,
+    "podSetSliceSize": PODSET_SLICE_SIZE,
+    "unconstrained": PODSET_UNCONSTRAINED_TOPOLOGY,
+}
+
+
+def with_jobs(world: World, chance: random.Random) -> World:
+    """The world with Jobs in the place of most Workloads that have one set of pods, and with what people do to Jobs."""
+    names = {
+        step.name
+        for step in world.steps
+        if step.verb == "create"
+        and step.kind == "Workload"
+        and len(step.value["spec"]["podSets"]) == _ALONE
+        and chance.random() < 0.85
+    }
+    classes: dict[int, str] = {}
+    steps: list[Step] = []
+    for step in world.steps:
+        found = _of_job(step, world, classes, chance) if step.kind == "Workload" and step.name in names else step
+        if found is not None:
+            steps.append(found)
+    for name in sorted(names):
+        first = next(number for number, one in enumerate(steps) if one.name == name and one.verb == "create")
+        for _ in range(chance.choice((0, 0, 1, 1, 2))):
+            least = int(steps[first].value["metadata"]["annotations"].get(JOB_MIN_PARALLELISM, 0))
+            steps.insert(chance.randint(first + 1, len(steps)), _change(world, name, least, chance))
+    made = [
+        {"apiVersion": KUEUE, "kind": "WorkloadPriorityClass", "metadata": {"name": name}, "value": value}
+        for value, name in sorted(classes.items())
+    ]
+    return replace(world, objects=(*world.objects, *made), steps=tuple(steps))
+
+
+def _of_job(step: Step, world: World, classes: dict[int, str], chance: random.Random) -> Step | None:
+    """What happens to the Job when that would have happened to the Workload; None for what Jobs have not."""
+
+    def class_of(spec: JsonObject) -> str:
+        named = look(spec, "priorityClassRef.name")
+        return named or classes.setdefault(spec["priority"], f"{world.space}-of-{spec['priority']}")
+
+    job = replace(step, kind="Job")
+    match step.verb:
+        case "create":
+            return replace(job, value=_job(step.value, class_of(step.value["spec"]), chance))
+        case "finish":
+            return replace(job, value={"fails": chance.random() < 0.3})
+        case "delete" | "reclaim":
+            return job
+        case "move":
+            return replace(job, value={"metadata": {"labels": {QUEUE_NAME: step.value["spec"]["queueName"]}}})
+        case "merge" if "metadata" in step.value:
+            return job
+        case "merge" if "priority" in step.value.get("spec", {}):
+            return replace(job, value={"metadata": {"labels": {PRIORITY_CLASS: class_of(step.value["spec"])}}})
+        case "unready":
+            return None
+        case _:
+            return job
+
+
+def _job(workload: JsonObject, priority_class: str, chance: random.Random) -> JsonObject:
+    spec, meta = workload["spec"], workload["metadata"]
+    pod_set = spec["podSets"][0]
+    count = pod_set["count"]
+    labels = {QUEUE_NAME: spec["queueName"], "team": "a"}
+    if spec["priority"] or chance.random() < 0.5:
+        labels[PRIORITY_CLASS] = priority_class
+    if "maximumExecutionTimeSeconds" in spec:
+        labels[MAX_EXEC_TIME_SECONDS] = str(spec["maximumExecutionTimeSeconds"])
+    notes = dict(meta.get("annotations") or {})
+    many = chance.choice((count, count, count + 2, max(count - 1, 1), None))
+    found: JsonObject = {"parallelism": count, "completions": many, "suspend": chance.random() < 0.8}
+    if "minCount" in pod_set:
+        notes[JOB_MIN_PARALLELISM] = str(pod_set["minCount"])
+        found["completions"] = count
+        if chance.random() < 0.3:
+            notes[JOB_COMPLETIONS_EQUAL_PARALLELISM] = "true"
+            found["completionMode"] = "Indexed"
+    elif many is not None and chance.random() < 0.3:
+        found["completionMode"] = "Indexed"
+    topology = {_TOPOLOGY[key]: _text(one) for key, one in pod_set.get("topologyRequest", {}).items()}
+    told = {"annotations": {"note": "drawn", **topology}, "labels": {"app": meta["name"]}}
+    template = {"metadata": told, "spec": pod_set["template"]["spec"]} if topology or chance.random() < 0.5 else None
+    found["template"] = template or pod_set["template"]
+    where = {"name": meta["name"], "namespace": meta["namespace"], "labels": labels, "annotations": notes}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": where, "spec": found}
+
+
+def _text(value: str | int | bool) -> str:  # noqa: FBT001 - one of the values of a field
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _change(world: World, name: str, least: int, chance: random.Random) -> Step:
+    """What somebody does to a Job by hand; Kueue puts its size back where it would have fewer pods than the `least` that it says."""
+    selector = {"spec": {"template": {"spec": {"nodeSelector": {"example.com/zone": chance.choice(("a", "b"))}}}}}
+    value = chance.choice(
+        (
+            {"spec": {"parallelism": least + chance.choice((1, 2, 3))}},
+            {"spec": {"parallelism": least + chance.choice((1, 2, 3))}},
+            {"spec": {"suspend": False}},
+            {"spec": {"suspend": True}},
+            {"spec": {"template": {"metadata": {"labels": {"more": "x"}}}}},
+            selector,
+            {"metadata": {"annotations": {ADMISSION_GATED_BY: "a.io/x"}}},
+            {"metadata": {"annotations": {ADMISSION_GATED_BY: None}}},
+            {"metadata": {"labels": {MAX_EXEC_TIME_SECONDS: "9000"}}},
+            {"metadata": {"labels": {"team": "b"}}},
+        )
+    )
+    return Step(verb="merge", kind="Job", name=name, namespace=world.space, value=value)
+
+
+async def do_to_job(client: ApiRequests, step: Step, now: Millis) -> None:
+    """Do it to a Job, or to its Workload where that goes with it; what may not be done so is let be."""
+    found = await client.get(JOBS, step.namespace, step.name)
+    runs = not found["spec"].get("suspend") and not look(found, "status.completionTime")
+    try:
+        match step.verb:
+            case "delete":
+                await client.delete(JOBS, step.namespace, step.name)
+            case "finish" if runs and not _is_over(found):
+                await _show(client, found, _ended(found, now, fails=step.value["fails"]))
+            case "reclaim" if runs and not _is_over(found):
+                done = (look(found, "status.succeeded") or 0) + 1
+                if done < (found["spec"].get("completions") or 0):
+                    await _show(client, found, {"startTime": format_timestamp(now), "succeeded": done})
+            case "move" if not runs:
+                await client.merge(JOBS, step.namespace, step.name, step.value)
+            case "merge" if not _is_over(found):
+                await client.merge(JOBS, step.namespace, step.name, step.value)
+            case _:
+                return
+    except (ObjectInvalid, ObjectConflict):
+        return
+
+
+async def suspend_and_resume(client: ApiRequests, jobs: Iterable[JsonObject], now: Millis) -> None:
+    """Have Jobs show that they are suspended or started, as their controller does."""
+    for job in jobs:
+        suspended, shown = bool(job["spec"].get("suspend")), look(job, "status.conditions[Suspended].status")
+        status: JsonObject = {}
+        if suspended and shown != "True":
+            status = {"startTime": None, **_with(job, "Suspended", "True", ("JobSuspended", "Job suspended"), now)}
+        elif not suspended and shown == "True":
+            status = _with(job, "Suspended", "False", ("JobResumed", "Job resumed"), now)
+        if not suspended and not look(job, "status.startTime"):
+            status["startTime"] = format_timestamp(now)
+        if status and not _is_over(job):
+            with suppress(ObjectConflict, ObjectMissing):
+                await _show(client, job, status)
+
+
+def _with(job: JsonObject, kind: str, status: str, why: tuple[str, str], now: Millis) -> JsonObject:
+    """Its conditions with one more."""
+    at, (reason, message) = format_timestamp(now), why
+    told = {"type": kind, "status": status, "reason": reason, "message": message}
+    kept = [one for one in look(job, "status.conditions") or () if one["type"] != kind]
+    return {"conditions": [*kept, {**told, "lastProbeTime": at, "lastTransitionTime": at}]}
+
+
+def _is_over(job: JsonObject) -> bool:
+    return any(one["type"] in ("Complete", "Failed") for one in look(job, "status.conditions") or ())
+
+
+def _ended(job: JsonObject, now: Millis, *, fails: bool) -> JsonObject:
+    at = format_timestamp(now)
+    begun = {"startTime": look(job, "status.startTime") or at}
+    if fails:
+        why = ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
+        failing = {**job, "status": _with(job, "FailureTarget", "True", why, now)}
+        return {**begun, "failed": 1, **_with(failing, "Failed", "True", why, now)}
+    why = ("CompletionsReached", "Reached expected number of succeeded pods")
+    many = job["spec"].get("completions") or 1
+    indexes = {"completedIndexes": "0" if many == 1 else f"0-{many - 1}"}
+    ending = {**job, "status": _with(job, "SuccessCriteriaMet", "True", why, now)}
+    return {
+        **begun,
+        **(indexes if job["spec"].get("completionMode") == "Indexed" else {}),
+        "completionTime": at,
+        "succeeded": many,
+        **_with(ending, "Complete", "True", why, now),
+    }
+
+
+async def _show(client: ApiRequests, job: JsonObject, status: JsonObject) -> None:
+    meta = job["metadata"]
+    patch = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "status": status}
+    await client.merge(JOBS, meta["namespace"], meta["name"], patch, subresource="status")
+
+
+def with_specs(world: World, specs: Mapping[str, JsonObject]) -> World:
+    """The world with specs of Jobs as a real API server has completed them; they are suspended or not as they were drawn."""
+
+    def completed(step: Step) -> Step:
+        if step.kind != "Job" or step.verb != "create" or step.name not in specs:
+            return step
+        spec = {**specs[step.name], "suspend": step.value["spec"]["suspend"]}
+        return replace(step, value={**step.value, "spec": spec})
+
+    return replace(world, steps=tuple(completed(step) for step in world.steps))
+
+
+def job_of(workload: JsonObject) -> str:
+    """The name of the Job that a Workload is for; empty where it is for none."""
+    owners = workload["metadata"].get("ownerReferences") or ()
+    return next((one["name"] for one in owners if one["kind"] == "Job"), "")
+
+
+def seen_of_job(job: JsonObject) -> dict[str, Any]:
+    """What is seen of a Job."""
+    meta, spec = job["metadata"], job["spec"]
+    template = spec["template"]
+    told = template.get("metadata") or {}
+    pods = template["spec"]
+    return {
+        "suspend": bool(spec.get("suspend")),
+        "parallelism": spec.get("parallelism"),
+        "completions": spec.get("completions"),
+        "labels": meta.get("labels") or {},
+        "annotations": _but_for_ours(meta),
+        "podLabels": told.get("labels") or {},
+        "podAnnotations": _but_for_ours(told),
+        **{name: pods.get(name) or None for name in ("nodeSelector", "schedulingGates")},
+        "tolerations": [{"operator": "Equal", **one} for one in pods.get("tolerations") or ()],
+    }
+
+
+def seen_of_made(workload: JsonObject) -> dict[str, Any]:
+    """What is seen of a Workload that a manager has made."""
+    meta, spec = workload["metadata"], workload["spec"]
+    return {
+        "name": meta["name"],
+        "labels": meta.get("labels") or {},
+        "annotations": _but_for_ours(meta),
+        "finalizers": sorted(meta.get("finalizers") or ()),
+        "owners": [
+            {name: one.get(name) for name in ("apiVersion", "kind", "name", "controller", "blockOwnerDeletion")}
+            for one in meta.get("ownerReferences") or ()
+        ],
+        "spec": {name: one for name, one in spec.items() if name not in ("podSets", "active", "priority")},
+        "podSets": {one["name"]: {**one, "template": _flat(one["template"])} for one in spec["podSets"]},
+        "reclaimable": look(workload, "status.reclaimablePods") or [],
+    }
+
+
+def _but_for_ours(meta: JsonObject) -> dict[str, str]:
+    """Annotations but for those that are about decisions of kuelog's log, and those that Kueue 0.17 does not write yet."""
+    found = meta.get("annotations") or {}
+    return {name: one for name, one in found.items() if not name.startswith("kuelog.io/") and name not in _LATER}
+
+
+def _flat(template: Mapping[str, Any]) -> dict[str, Any]:
+    return {**(template.get("metadata") or {}), **template["spec"]}
