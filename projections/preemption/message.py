@@ -15,12 +15,19 @@ HUMAN_REASONS = {
 def preemption_message(preemptor: Workload, reason: str, preemptor_path: str, victim_path: str) -> str:
     """The message of the condition Preempted, in Kueue's words: tools parse it (docs/rules/preemption.md#message)."""
     uid = preemptor.uid or "UNKNOWN"
-    job = (preemptor.owner.uid if preemptor.owner is not None else preemptor.spec.job_uid) or "UNKNOWN"
+    job = _job_uid(preemptor) or "UNKNOWN"
     return (
         f"Preempted to accommodate a workload (UID: {uid}, JobUID: {job}) due to "
         f"{HUMAN_REASONS.get(reason, reason)}; preemptor path: {preemptor_path or 'UNKNOWN'}; "
         f"preemptee path: {victim_path or 'UNKNOWN'}"
     )
+
+
+def _job_uid(workload: Workload) -> str:
+    """The UID of a workload's job; a group of pods has none."""
+    if workload.owner is None:
+        return workload.spec.job_uid
+    return "" if workload.owner.kind == "PodGroup" else workload.owner.uid
 
 
 def replacement_message(workload: Workload) -> str:

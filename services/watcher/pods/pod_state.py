@@ -198,12 +198,16 @@ def _finished(kept: Sequence[JsonObject], total: int, group: str) -> tuple[str, 
     over = [one for one in kept if rules.is_over(one)]
     succeeded = sum(_phase(one) == "Succeeded" for one in over)
     if succeeded >= total:
-        return "Succeeded", f"Pods succeeded: {succeeded}/{total}." if group else "Job finished successfully"
+        return "Succeeded", f"Pods succeeded: {succeeded}/{total}." if group else _message(over[0])
     final = not group or any(rules.annotations_of(one).get(RETRIABLE_IN_GROUP) == "false" for one in kept)
     if final and over and len(over) == len(kept):
-        message = str(get(over[0], ("status", "message")) or "")
-        return "Failed", f"Pods succeeded: {succeeded}/{total}." if group else message
+        return "Failed", f"Pods succeeded: {succeeded}/{total}." if group else _message(over[0])
     return None
+
+
+def _message(pod: JsonObject) -> str:
+    """What a pod says of how it ended."""
+    return str(get(pod, ("status", "message")) or "")
 
 
 def _succeeded_by_set(kept: Sequence[JsonObject]) -> dict[str, int]:

@@ -10,6 +10,7 @@ from typing import Any
 from tests.peers.worlds.difference import Difference, differences
 from tests.peers.worlds.drawn import World
 from tests.peers.worlds.end_of_comparison import child_lost, why_it_ends
+from tests.peers.worlds.jobs_apart import JobsApart
 from tests.peers.worlds.seen import Seen
 from tests.peers.worlds.standing import (
     ATTEMPT,
@@ -62,6 +63,9 @@ MEANT = {
     "room in between": "who is evicted by a check and may come back at once leaves its room for a moment to who was preempted for it",
     "made anew": "Kueue makes the Workload of a job anew that asks for other pods while it runs; here it is evicted, and let in again: docs/rules/eviction.md#other-pods",
     "same containers": "Kueue takes a Workload for that of its job by containers, tolerations and counts alone, and does not show what else has changed since",
+    "pods that go": "Kueue may try a group whose pods are deleted once more before it sees that they are",
+    "template of pods": "Kueue keeps labels and annotations of plain pods out of the templates of their Workload",
+    "order of pods": "Kueue gives pods of a group that have no ranks their places in any order",
     "restored again": "Kueue puts the template of a job that was evicted back to what it was with each look, also when somebody has changed it since",
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
@@ -74,7 +78,6 @@ _HAPPENED = frozenset(
         "room in between",
         "silent class",
         "not told anew",
-        "restored again",
     }
 )
 """Names of differences that one step makes, and that nothing of the steps behind it shows."""
@@ -120,6 +123,7 @@ class _Around:
         """By difference that was seen before, its name."""
         self._apart: dict[str, str] = {}
         """By workload that was preempted more often on one side, the name of that."""
+        self._jobs = JobsApart()
         self._said: dict[str, list[Any]] = {}
         """By workload, how its reservation stood under Kueue after each step."""
 
@@ -167,22 +171,10 @@ class _Around:
 
     def name(self, one: Difference) -> str:
         """The name of a difference that is meant."""
-        if one.path[2:3] == ("made",) or one.path[0] == "jobs":
-            return self._of_job(one)
+        apart = self._jobs.name(one, self.there, self.here, self.step)
+        if apart or one.path[0] in ("jobs", "pods") or one.path[2:3] == ("made",):
+            return apart
         return self._of_workload(one) if one.path[0] == "workloads" else self._of_queue(one)
-
-    def _of_job(self, one: Difference) -> str:
-        """Why a job, or what its Workload was made of, is another one."""
-        name = one.path[1]
-        if one.path[2:4] == ("made", "podSets") and one.path[5:7] in (
-            ("template", "nodeSelector"),
-            ("template", "labels"),
-        ):
-            return "same containers"
-        found = self.there["workloads"].get(name)
-        evicted = found is not None and found["conditions"].get("Evicted", ["False"])[0] == "True"
-        by_hand = self.step.kind == "Job" and self.step.name == name and "template" in self.step.value.get("spec", {})
-        return "restored again" if evicted and by_hand else ""
 
     def _of_workload(self, one: Difference) -> str:
         if one.path[2:3] == ("conditions",) and worded_later(one):
@@ -192,12 +184,6 @@ class _Around:
         match one.path:
             case ("workloads", name, "conditions", "QuotaReserved"):
                 return self._of_queue_that_is_closed(name, one) or self._of_reservation(name, one)
-            case ("workloads", name, "conditions", "Admitted" | "Evicted" | "Preempted" | "Requeued" | "PodsReady") if (
-                one.there is None and self._was_made_anew(name)
-            ):
-                return "made anew"
-            case ("workloads", name, "evictions") if self._was_made_anew(name):
-                return "made anew"
             case ("workloads", name, "conditions", "DeactivationTarget") if is_left_target(one) and not any(
                 side["workloads"][name]["active"] for side in (self.there, self.here)
             ):
@@ -295,10 +281,6 @@ class _Around:
         for key in path:
             found = found.get(key) if isinstance(found, dict) else None
         return found
-
-    def _was_made_anew(self, name: str) -> bool:
-        """Whether its job has asked for other pods while it ran."""
-        return any(reason == "NoMatchingWorkload" for reason, _, _ in self.here["workloads"][name]["evictions"])
 
     def _is_of_silent_class(self, name: str) -> bool:
         """Whether Kueue never said why it waits, as it has said to another one of its queue and priority that asks, or asked, for the same."""

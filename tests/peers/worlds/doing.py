@@ -1,6 +1,6 @@
 """How a step of a world is done on an API, whoever decides behind it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -14,7 +14,10 @@ from ops.production.kubernetes.client import ApiRequests, path_of
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 from tests.peers.worlds.drawn import STARTS, Step
 from tests.peers.worlds.jobs import do_to_job, job_of
+from tests.peers.worlds.pods import do_to_pods
 
+Objects = Mapping[tuple[str, str], JsonObject]
+"""By namespace and name."""
 _KUEUE = (
     "Workload",
     "ClusterQueue",
@@ -26,7 +29,7 @@ _KUEUE = (
     "WorkloadPriorityClass",
 )
 _GROUPS = {"RuntimeClass": "node.k8s.io", "Job": "batch"}
-_SPACED = frozenset({"Workload", "LocalQueue", "LimitRange", "Job"})
+_SPACED = frozenset({"Workload", "LocalQueue", "LimitRange", "Job", "Pod"})
 _PLURALS = {
     "Topology": "topologies",
     "RuntimeClass": "runtimeclasses",
@@ -63,8 +66,10 @@ async def do(client: ApiRequests, step: Step, now: Millis) -> JsonObject | None:
     try:
         if step.kind == "Job" and step.verb != "create":
             await _do_to_job(client, step, now)
-        elif step.verb in ("finish", "check", "reclaim", "unready"):
-            await _show(client, step, now)
+        elif step.kind == "Pod" and step.verb != "create":
+            await do_to_pods(client, step)
+        elif step.kind == "Workload" and step.verb != "create":
+            await _do_to_workload(client, step, now)
         else:
             return await _change(client, step)
     except ObjectMissing:
@@ -72,21 +77,39 @@ async def do(client: ApiRequests, step: Step, now: Millis) -> JsonObject | None:
     return None
 
 
+async def _do_to_workload(client: ApiRequests, step: Step, now: Millis) -> None:
+    """Do it to a Workload, whoever has made it."""
+    try:
+        name = await _made_for(client, step)
+    except ObjectMissing:
+        name = step.name
+    step = replace(step, name=name)
+    if step.verb in ("finish", "check", "reclaim", "unready"):
+        await _show(client, step, now)
+    else:
+        await _change(client, step)
+
+
+async def collect(client: ApiRequests, workloads: Objects, *owners: Objects) -> None:
+    """Delete Workloads none of whose owners is there any more, as the garbage collector of a cluster does, which is not here."""
+    living = {one["metadata"]["uid"] for kind in owners for one in kind.values()}
+    for (space, name), one in list(workloads.items()):
+        owned = one["metadata"].get("ownerReferences") or ()
+        if owned and not living & {own["uid"] for own in owned} and not one["metadata"].get("deletionTimestamp"):
+            with suppress(ObjectMissing):
+                await client.delete(WORKLOADS, space, name, uid=one["metadata"]["uid"])
+
+
 async def _do_to_job(client: ApiRequests, step: Step, now: Millis) -> None:
     """Do it to a Job, or to its Workload."""
     if step.verb == "check" or "active" in step.value.get("spec", {}):
-        await do(client, replace(step, kind="Workload", name=await _made_for(client, step)), now)
-    elif step.verb == "delete":
-        workload = await _made_for(client, step)
-        await do_to_job(client, step, now)
-        # As the garbage collector of a cluster does, which is not here.
-        await client.delete(WORKLOADS, step.namespace, workload)
+        await _do_to_workload(client, replace(step, kind="Workload"), now)
     else:
         await do_to_job(client, step, now)
 
 
 async def _made_for(client: ApiRequests, step: Step) -> str:
-    """The name of the Workload of a Job. Raises `ObjectMissing`."""
+    """The name of the Workload of a Job, or of pods. Raises `ObjectMissing`."""
     found = await client.request("GET", path_of(WORKLOADS, step.namespace))
     for one in found["items"]:
         if job_of(one) == step.name:
@@ -112,7 +135,7 @@ async def _change(client: ApiRequests, step: Step) -> JsonObject | None:
             case _:
                 raise AssertionError(step.verb)
     except (ObjectInvalid, ObjectConflict):
-        if step.kind in ("Workload", "Job") and step.verb == "create":
+        if step.kind in ("Workload", "Job", "Pod") and step.verb == "create":
             raise
     return None
 

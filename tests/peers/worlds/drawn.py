@@ -37,6 +37,7 @@ FEATURES = (
     "leaders",
     "later",
     "jobs",
+    "pods",
 )
 """What worlds may have; those that come last are drawn last, so that a world without them stays as it was."""
 EXCLUDED, CARD, SLICE = "example.com/none", "example.com/card", "example.com/slice"
@@ -149,6 +150,7 @@ _HOW_OFTEN = {
     "leaders": 0.3,
     "later": 0.0,
     "jobs": 0.0,
+    "pods": 0.0,
 }
 """How likely a world has it; what takes time or needs a configuration has only who always asks for it."""
 STARTS = "example.com/starts"

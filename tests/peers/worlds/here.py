@@ -23,7 +23,7 @@ from ops.sandbox.scenario.platform import convert, suspending, validating
 from ops.sandbox.simulate.simulation import BEGINS
 from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
 from services.runtime.tracing import NoTracer
-from tests.peers.worlds.doing import do, make, start
+from tests.peers.worlds.doing import collect, do, make, start
 from tests.peers.worlds.drawn import CONFIGURED, World
 from tests.peers.worlds.jobs import suspend_and_resume
 from tests.peers.worlds.seen import Seen, seen
@@ -92,7 +92,7 @@ class _Played:
         self._known: dict[str, str] = {}
 
     def _named(self, operation: str, kind: ApiKind, value: Any) -> Any:
-        given = kind.kind in ("Workload", "Job") and operation == "CREATE"
+        given = kind.kind in ("Workload", "Job", "Pod") and operation == "CREATE"
         uid = self._uids.get(value["metadata"]["name"], "") if given else ""
         return {**value, "metadata": {**value["metadata"], "uid": uid}} if uid else value
 
@@ -126,15 +126,17 @@ class _Played:
         workloads, queues, doors = (
             store.of(f"{one}.kueue.x-k8s.io") for one in ("workloads", "clusterqueues", "localqueues")
         )
-        return seen(workloads, queues, doors, store.of("jobs.batch"), self._world.space, self._known)
+        return seen(workloads, queues, doors, store.of("jobs.batch"), store.of("pods"), self._world.space, self._known)
 
     async def _rest(self, client: InProcessClient) -> None:
         """Until time has nothing more happen; meanwhile pods of those who are admitted get ready, and Jobs are suspended and resumed."""
-        if not self._world.takes_time and "jobs" not in self._world.features:
+        if not self._world.takes_time and not {"jobs", "pods"} & set(self._world.features):
             await asyncio.sleep(STEP_S)
             return
         for _ in range(_LOOKS):
             await asyncio.sleep(_LOOK_S)
+            store = self._cluster.store
+            await collect(client, store.of("workloads.kueue.x-k8s.io"), store.of("jobs.batch"), store.of("pods"))
             await suspend_and_resume(client, list(self._cluster.store.of("jobs.batch").values()), self._clock.now())
             await start(client, list(self._cluster.store.of("workloads.kueue.x-k8s.io").values()), self._clock.now())
 

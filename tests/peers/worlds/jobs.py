@@ -12,10 +12,12 @@ from msgspec.structs import replace
 
 from events.api.labels import (
     ADMISSION_GATED_BY,
+    IS_GROUP_WORKLOAD,
     JOB_COMPLETIONS_EQUAL_PARALLELISM,
     JOB_MIN_PARALLELISM,
     JOB_OWNER_GVK,
     JOB_OWNER_NAME,
+    JOB_UID,
     MAX_EXEC_TIME_SECONDS,
     PODSET_PREFERRED_TOPOLOGY,
     PODSET_REQUIRED_TOPOLOGY,
@@ -37,7 +39,7 @@ JOBS = Resource(group="batch", version="v1", plural="jobs", kind="Job")
 _LATER = (JOB_OWNER_GVK, JOB_OWNER_NAME)
 _ALONE = 1
 """A Job has one set of pods; who has more stays a Workload."""
-_TOPOLOGY = {
+TOPOLOGY = {
     "required": PODSET_REQUIRED_TOPOLOGY,
     "preferred": PODSET_PREFERRED_TOPOLOGY,
     "podSetSliceRequiredTopology": PODSET_SLICE_REQUIRED_TOPOLOGY,
@@ -121,7 +123,7 @@ def _job(workload: JsonObject, priority_class: str, chance: random.Random) -> Js
             found["completionMode"] = "Indexed"
     elif many is not None and chance.random() < 0.3:
         found["completionMode"] = "Indexed"
-    topology = {_TOPOLOGY[key]: _text(one) for key, one in pod_set.get("topologyRequest", {}).items()}
+    topology = {TOPOLOGY[key]: text_of(one) for key, one in pod_set.get("topologyRequest", {}).items()}
     told = {"annotations": {"note": "drawn", **topology}, "labels": {"app": meta["name"]}}
     template = {"metadata": told, "spec": pod_set["template"]["spec"]} if topology or chance.random() < 0.5 else None
     found["template"] = template or pod_set["template"]
@@ -129,7 +131,7 @@ def _job(workload: JsonObject, priority_class: str, chance: random.Random) -> Js
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": where, "spec": found}
 
 
-def _text(value: str | int | bool) -> str:  # noqa: FBT001 - one of the values of a field
+def text_of(value: str | int | bool) -> str:  # noqa: FBT001 - one of the values of a field
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -232,21 +234,28 @@ async def _show(client: ApiRequests, job: JsonObject, status: JsonObject) -> Non
 
 
 def with_specs(world: World, specs: Mapping[str, JsonObject]) -> World:
-    """The world with specs of Jobs as a real API server has completed them; they are suspended or not as they were drawn."""
+    """The world with specs of Jobs and pods as a real API server has completed them; they are suspended or not as they were drawn."""
 
     def completed(step: Step) -> Step:
-        if step.kind != "Job" or step.verb != "create" or step.name not in specs:
+        if step.kind not in ("Job", "Pod") or step.verb != "create" or step.name not in specs:
             return step
-        spec = {**specs[step.name], "suspend": step.value["spec"]["suspend"]}
+        spec = dict(specs[step.name])
+        if step.kind == "Job":
+            spec["suspend"] = step.value["spec"]["suspend"]
+        else:
+            spec.pop("schedulingGates", None)  # Each manager holds it back by a gate of its own.
         return replace(step, value={**step.value, "spec": spec})
 
     return replace(world, steps=tuple(completed(step) for step in world.steps))
 
 
 def job_of(workload: JsonObject) -> str:
-    """The name of the Job that a Workload is for; empty where it is for none."""
-    owners = workload["metadata"].get("ownerReferences") or ()
-    return next((one["name"] for one in owners if one["kind"] == "Job"), "")
+    """The name of the Job or pod that a Workload is for, or of the group of pods; empty where it is for none."""
+    meta = workload["metadata"]
+    owners = meta.get("ownerReferences") or ()
+    if (meta.get("annotations") or {}).get(IS_GROUP_WORKLOAD) == "true":
+        return meta["name"]
+    return next((one["name"] for one in owners if one["kind"] in ("Job", "Pod")), "")
 
 
 def seen_of_job(job: JsonObject) -> dict[str, Any]:
@@ -260,9 +269,9 @@ def seen_of_job(job: JsonObject) -> dict[str, Any]:
         "parallelism": spec.get("parallelism"),
         "completions": spec.get("completions"),
         "labels": meta.get("labels") or {},
-        "annotations": _but_for_ours(meta),
+        "annotations": but_for_ours(meta),
         "podLabels": told.get("labels") or {},
-        "podAnnotations": _but_for_ours(told),
+        "podAnnotations": but_for_ours(told),
         **{name: pods.get(name) or None for name in ("nodeSelector", "schedulingGates")},
         "tolerations": [{"operator": "Equal", **one} for one in pods.get("tolerations") or ()],
     }
@@ -271,22 +280,25 @@ def seen_of_job(job: JsonObject) -> dict[str, Any]:
 def seen_of_made(workload: JsonObject) -> dict[str, Any]:
     """What is seen of a Workload that a manager has made."""
     meta, spec = workload["metadata"], workload["spec"]
+    labels, ended = dict(meta.get("labels") or {}), look(workload, "status.conditions[Finished]")
+    if (meta.get("annotations") or {}).get(IS_GROUP_WORKLOAD) == "true":
+        labels.pop(JOB_UID, None)  # By it kuelog finds who was left by all its pods; Kueue has none there.
     return {
         "name": meta["name"],
-        "labels": meta.get("labels") or {},
-        "annotations": _but_for_ours(meta),
+        "labels": labels,
+        "annotations": but_for_ours(meta),
         "finalizers": sorted(meta.get("finalizers") or ()),
-        "owners": [
-            {name: one.get(name) for name in ("apiVersion", "kind", "name", "controller", "blockOwnerDeletion")}
+        "owners": {
+            one["name"]: {name: one.get(name) for name in ("apiVersion", "kind", "controller", "blockOwnerDeletion")}
             for one in meta.get("ownerReferences") or ()
-        ],
+        },
         "spec": {name: one for name, one in spec.items() if name not in ("podSets", "active", "priority")},
         "podSets": {one["name"]: {**one, "template": _flat(one["template"])} for one in spec["podSets"]},
-        "reclaimable": look(workload, "status.reclaimablePods") or [],
+        "reclaimable": [] if ended else look(workload, "status.reclaimablePods") or [],
     }
 
 
-def _but_for_ours(meta: JsonObject) -> dict[str, str]:
+def but_for_ours(meta: JsonObject) -> dict[str, str]:
     """Annotations but for those that are about decisions of kuelog's log, and those that Kueue 0.17 does not write yet."""
     found = meta.get("annotations") or {}
     return {name: one for name, one in found.items() if not name.startswith("kuelog.io/") and name not in _LATER}

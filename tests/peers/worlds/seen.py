@@ -10,6 +10,7 @@ from events.json_object import JsonObject
 from events.json_path import look
 from projections.topology.domains.stored_assignment import read_assignment
 from tests.peers.worlds.jobs import job_of, seen_of_job, seen_of_made
+from tests.peers.worlds.pods import group_of, seen_of_pod
 
 Name = tuple[str, str]
 Seen = dict[str, Any]
@@ -21,6 +22,7 @@ def seen(
     queues: Mapping[Name, JsonObject],
     doors: Mapping[Name, JsonObject],
     jobs: Mapping[Name, JsonObject],
+    pods: Mapping[Name, JsonObject],
     space: str,
     known: dict[str, str],
 ) -> Seen:
@@ -30,9 +32,13 @@ def seen(
     known.update((one["metadata"]["uid"], f"uid of {name}") for name, one in mine.items())
     # The log knows the UID of the job, and of its Workload no other: docs/rules/preemption.md#message.
     known.update((one["metadata"]["uid"], f"uid of {name[1]}") for name, one in jobs.items())
+    pods = {name: one for name, one in pods.items() if name[0] == space}
+    known.update((one["metadata"]["uid"], f"uid of {group_of(one) or name[1]}") for name, one in pods.items())
+    of_pods = {name[1]: _without_uids(seen_of_pod(one), known) for name, one in sorted(pods.items())}
     told = {name[1]: _without_uids(seen_of_job(one), known) for name, one in sorted(jobs.items())}
     return {
         **({"jobs": told} if told else {}),
+        **({"pods": of_pods} if of_pods else {}),
         "workloads": {name: _without_uids(_workload(one), known) for name, one in sorted(mine.items())},
         "queues": {name[1]: _queue(one) for name, one in sorted(queues.items()) if name[1].startswith(f"{space}-")},
         "doors": {name[1]: _queue(one) for name, one in sorted(doors.items()) if name[0] == space},

@@ -14,7 +14,7 @@ from events.timestamp import format_timestamp
 from ops.production.kubernetes.client import KubeClient, connect
 from services.runtime.cluster_port import ObjectConflict, ObjectMissing
 from tests.peers.build import API_SERVER, KUEUE
-from tests.peers.worlds.doing import do, make, resource_of, show, start
+from tests.peers.worlds.doing import collect, do, make, resource_of, show, start
 from tests.peers.worlds.drawn import CONFIGURED, World
 from tests.peers.worlds.jobs import job_of, suspend_and_resume
 from tests.peers.worlds.seen import Seen, seen
@@ -25,7 +25,7 @@ from tests.stage.installation import put_there
 from tests.stage.kueue_manager import KueueManager
 
 WORKLOADS, QUEUES, DOORS = "workloads.kueue.x-k8s.io", "clusterqueues.kueue.x-k8s.io", "localqueues.kueue.x-k8s.io"
-JOBS = "jobs.batch"
+JOBS, PODS = "jobs.batch", "pods"
 QUIET_S = 2.0
 """Kueue gathers what it looks at again for a second; who has said nothing for so long on an idle machine has nothing to say."""
 NO_REST = "Kueue does not come to rest"
@@ -47,7 +47,7 @@ class Answer:
         self.seen: list[Seen] = []
         self.uids: dict[str, str] = {}
         self.jobs: dict[str, JsonObject] = {}
-        """What the API server has made of the specs of jobs."""
+        """What the API server has made of the specs of jobs and pods."""
         self.known: dict[str, str] = {}
         """By UID, of whom it is."""
         self.broken = ""
@@ -72,7 +72,7 @@ class Kueue:
 
             async def step(world: World, number: int = number) -> None:
                 made = await do(self._client, world.steps[number], _now())
-                if made is not None and made["kind"] == "Job":
+                if made is not None and made["kind"] in ("Job", "Pod"):
                     answers[world.seed].jobs[made["metadata"]["name"]] = made["spec"]
 
             await self._each(mine, answers, step)
@@ -82,7 +82,7 @@ class Kueue:
             for world in mine:
                 if answers[world.seed].broken:
                     continue
-                objects = [self._caches.of(one) for one in (WORKLOADS, QUEUES, DOORS, JOBS)]
+                objects = [self._caches.of(one) for one in (WORKLOADS, QUEUES, DOORS, JOBS, PODS)]
                 found = seen(*objects, world.space, answers[world.seed].known)
                 for name in found["workloads"].keys() & {
                     name for space, name in self._wavering if space == world.space
@@ -91,7 +91,7 @@ class Kueue:
                 answers[world.seed].seen.append(found)
                 answers[world.seed].uids.update(
                     (name, one["metadata"]["uid"])
-                    for kind in (WORKLOADS, JOBS)
+                    for kind in (WORKLOADS, JOBS, PODS)
                     for (space, name), one in self._caches.of(kind).items()
                     if space == world.space
                 )
@@ -140,9 +140,10 @@ class Kueue:
             await asyncio.sleep(_LOOK_S)
             for value in list(self._caches.of(WORKLOADS).values()):
                 if job_of(value):
-                    continue  # Kueue's reconciler of Jobs does it.
+                    continue  # Kueue's reconcilers of Jobs and pods do it.
                 if _holds(value, "Evicted") and _holds(value, "QuotaReserved") and not _holds(value, "Finished"):
                     await self._let_go(value)
+            await collect(self._client, *(self._caches.of(one) for one in (WORKLOADS, JOBS, PODS)))
             await suspend_and_resume(self._client, list(self._caches.of(JOBS).values()), _now())
             if timed:
                 await start(self._client, list(self._caches.of(WORKLOADS).values()), _now())
@@ -162,7 +163,7 @@ class Kueue:
 
     def _versions(self) -> dict[tuple[str, str], Any]:
         """By kind and name, and by world, the version of each object; of who waits all but for why."""
-        told = {WORKLOADS: _but_for_words, QUEUES: _version, DOORS: _but_for_counts, JOBS: _version}
+        told = {WORKLOADS: _but_for_words, QUEUES: _version, DOORS: _but_for_counts, JOBS: _version, PODS: _version}
         return {
             (f"{key} {name}", space or name.partition("-")[0]): of(value)
             for key, of in told.items()
@@ -223,7 +224,7 @@ def _but_for_counts(value: JsonObject) -> Any:
 
 def _but_for_words(value: JsonObject) -> Any:
     """What is seen of a workload without why it has no quota, and what it was tried with."""
-    (found,) = seen({("", value["metadata"]["name"]): value}, {}, {}, {}, "", {})["workloads"].values()
+    (found,) = seen({("", value["metadata"]["name"]): value}, {}, {}, {}, {}, "", {})["workloads"].values()
     waits = not found["pods"] and found["conditions"].get("QuotaReserved", [""])[0] == "False"
     return {**found, "requests": {}, "conditions": {**found["conditions"], "QuotaReserved": ""}} if waits else found
 
@@ -266,5 +267,5 @@ async def kueue(peers: Path, folder: Path, *, fair: bool, more: JsonObject) -> A
         stack.push_async_callback(caches.close)
         for value in definitions:
             caches.learn(value)
-        await caches.follow(WORKLOADS, QUEUES, DOORS, JOBS)
+        await caches.follow(WORKLOADS, QUEUES, DOORS, JOBS, PODS)
         yield Kueue(client, caches, manager)

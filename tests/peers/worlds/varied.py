@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from events.json_object import JsonObject
 from tests.peers.worlds.drawn import HOST, Step, World
 from tests.peers.worlds.jobs import with_jobs
+from tests.peers.worlds.pods import with_pods
 
 ZONES = ("a", "b")
 ZONE = "example.com/zone"
@@ -200,5 +201,6 @@ VARIED: Mapping[str, Callable[[World, random.Random], World]] = {
     "leaders": _leaders,
     "later": _later,
     "jobs": with_jobs,
+    "pods": with_pods,
 }
 """By feature, what it does to a world that has it."""

@@ -1,0 +1,81 @@
+"""Why a job, its pods or its Workload is another one under Kueue than under kuelog, where that is meant; the reasons are in `compared.py`."""
+
+from collections import Counter
+
+from events.api.labels import POD_GROUP_NAME
+from tests.peers.worlds.difference import Difference
+from tests.peers.worlds.drawn import Step
+from tests.peers.worlds.seen import Seen
+
+_NOT_COMPARED = (("template", "nodeSelector"), ("template", "labels"))
+_MADE_ANEW = ("Admitted", "Evicted", "Preempted", "Requeued", "PodsReady")
+
+
+class JobsApart:
+    """Names the differences of jobs, step by step."""
+
+    def __init__(self) -> None:
+        self._restored: set[tuple[str, ...]] = set()
+        """Places in jobs and their Workloads that Kueue has put back to what they were."""
+
+    def name(self, one: Difference, there: Seen, here: Seen, step: Step) -> str:
+        """The name of a difference that is meant, in a step after which it was seen so."""
+        match one.path:
+            case ("pods", name, "nodeSelector", *_):
+                return "order of pods" if _are_placed_alike(name, there, here) else ""
+            case ("workloads", name, "made", "podSets", *_) if one.there is None and _is_made_of_pods(name, here):
+                return "template of pods"
+            case ("workloads", _, "made", "podSets", _, *rest) if tuple(rest[:2]) in _NOT_COMPARED:
+                return "same containers"
+            case ("workloads", name, "made", *_) | ("jobs", name, *_):
+                return self._of_restored(name, one, there, step)
+            case ("workloads", name, "conditions", kind) if kind in _MADE_ANEW and one.there is None:
+                return "made anew" if _was_made_anew(name, here) else ""
+            case ("workloads", name, "evictions"):
+                return "made anew" if _was_made_anew(name, here) else ""
+            case ("workloads", name, "requests", *_):
+                return "pods that go" if _waits_for_pods(name, there) and _waits_for_pods(name, here) else ""
+            case _:
+                return ""
+
+    def _of_restored(self, name: str, one: Difference, there: Seen, step: Step) -> str:
+        found = there["workloads"].get(name)
+        evicted = found is not None and found["conditions"].get("Evicted", ["False"])[0] == "True"
+        by_hand = step.kind == "Job" and step.name == name and "template" in step.value.get("spec", {})
+        if evicted and by_hand:
+            self._restored.add(one.path)
+        return "restored again" if one.path in self._restored else ""
+
+
+def _was_made_anew(name: str, here: Seen) -> bool:
+    """Whether its job has asked for other pods while it ran."""
+    found = here["workloads"].get(name, {"evictions": ()})
+    return any(reason == "NoMatchingWorkload" for reason, _, _ in found["evictions"])
+
+
+def _waits_for_pods(name: str, side: Seen) -> bool:
+    """Whether a group waits until its pods are replaced."""
+    found = side["workloads"].get(name, {"conditions": {}})
+    return found["conditions"].get("WaitingForReplacementPods", [""])[0] == "True"
+
+
+def _is_made_of_pods(name: str, here: Seen) -> bool:
+    """Whether a Workload is that of pods."""
+    found = here["workloads"].get(name, {}).get("made") or {"owners": {}}
+    return any(one["kind"] == "Pod" for one in found["owners"].values())
+
+
+def _are_placed_alike(name: str, there: Seen, here: Seen) -> bool:
+    """Whether the pods of a group have the same places on both sides, each of them another one."""
+    group = here["pods"].get(name, {"labels": {}})["labels"].get(POD_GROUP_NAME)
+    if group is None:
+        return False
+    taken = [
+        Counter(
+            str(sorted((one["nodeSelector"] or {}).items()))
+            for one in side["pods"].values()
+            if one["labels"].get(POD_GROUP_NAME) == group
+        )
+        for side in (there, here)
+    ]
+    return taken[0] == taken[1]
