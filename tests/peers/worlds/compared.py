@@ -66,7 +66,7 @@ MEANT = {
     "pods that go": "Kueue may try a group whose pods are deleted once more before it sees that they are",
     "template of pods": "Kueue keeps labels and annotations of plain pods out of the templates of their Workload",
     "order of pods": "Kueue gives pods of a group that have no ranks their places in any order",
-    "restored again": "Kueue puts the template of a job that was evicted back to what it was with each look, also when somebody has changed it since",
+    "restored again": "Kueue puts the template of a job that is evicted back to what it was at first, also when somebody has changed it since",
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
 """By name, why what is different is meant, or is chance on Kueue's side."""
@@ -123,7 +123,7 @@ class _Around:
         """By difference that was seen before, its name."""
         self._apart: dict[str, str] = {}
         """By workload that was preempted more often on one side, the name of that."""
-        self._jobs = JobsApart()
+        self._jobs = JobsApart(world)
         self._said: dict[str, list[Any]] = {}
         """By workload, how its reservation stood under Kueue after each step."""
 
@@ -171,7 +171,7 @@ class _Around:
 
     def name(self, one: Difference) -> str:
         """The name of a difference that is meant."""
-        apart = self._jobs.name(one, self.there, self.here, self.step)
+        apart = self._jobs.name(one, self.there, self.here)
         if apart or one.path[0] in ("jobs", "pods") or one.path[2:3] == ("made",):
             return apart
         return self._of_workload(one) if one.path[0] == "workloads" else self._of_queue(one)
@@ -230,7 +230,7 @@ class _Around:
         """Why one side alone has said something of it."""
         if one.here is None and self._had_a_turn_by_its_class(name):
             return "class by turns"
-        kept = one.there == self._before(one.path) and self._world.resized(name)
+        kept = one.there == self._before(one.path) and self._world.changes(name, "parallelism")
         if one.there is not None and not kept:
             return ""
         if self._is_led_without_a_place(name):
@@ -285,7 +285,7 @@ class _Around:
     def _is_of_silent_class(self, name: str) -> bool:
         """Whether Kueue never said why it waits, as it has said to another one of its queue and priority that asks, or asked, for the same."""
         mine = self.there["workloads"].get(name)
-        if mine is None or ("QuotaReserved" in mine["conditions"] and not self._world.resized(name)):
+        if mine is None or ("QuotaReserved" in mine["conditions"] and not self._world.changes(name, "parallelism")):
             return False
         ours = self.here["workloads"][name]
         told = ours["conditions"].get("QuotaReserved")
@@ -295,7 +295,7 @@ class _Around:
             and (
                 one["conditions"].get("QuotaReserved") == told
                 or one["requests"] == ours["requests"]
-                or self._world.resized(key)
+                or self._world.changes(key, "parallelism")
             )
             and "QuotaReserved" in self.there["workloads"].get(key, mine)["conditions"]
             for key, one in self.here["workloads"].items()

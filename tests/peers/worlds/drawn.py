@@ -102,11 +102,9 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
         made = (one.value["spec"] for one in self.steps if one.verb == "create" and one.name == name)
         return [one for spec in made for one in spec.get("podSets", ())]
 
-    def resized(self, name: str) -> bool:
-        """Whether somebody changes how many pods a job has."""
-        return any(
-            one.name == name and "parallelism" in one.value.get("spec", {}) for one in self.steps if one.verb == "merge"
-        )
+    def changes(self, name: str, field: str) -> bool:
+        """Whether somebody changes a field of the spec of a job by hand."""
+        return any(one.name == name and field in one.value.get("spec", {}) for one in self.steps if one.verb == "merge")
 
     def queue_of(self, door: str) -> str:
         """The ClusterQueue that a local queue leads to."""

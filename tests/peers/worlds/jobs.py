@@ -1,6 +1,7 @@
 """Batch Jobs in the place of Workloads, so that managers make the Workloads themselves: how a world gets them, and what happens to them.
 
-No controller of Jobs is there: who plays the world shows on a Job that it is suspended, or that pods have ended, and no pod is ever active.
+No controller of Jobs is there: who plays the world shows on a Job that it is suspended, that pods are ready where the world has `ready`, and that they
+have ended.
 """
 
 import random
@@ -33,10 +34,12 @@ from events.json_path import look
 from events.timestamp import format_timestamp
 from ops.production.kubernetes.client import ApiRequests
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
-from tests.peers.worlds.drawn import KUEUE, Step, World
+from tests.peers.worlds.drawn import KUEUE, STARTS, Step, World
 
 JOBS = Resource(group="batch", version="v1", plural="jobs", kind="Job")
 _LATER = (JOB_OWNER_GVK, JOB_OWNER_NAME)
+_NONE_LEFT: JsonObject = {"active": 0, "ready": 0}
+"""What a Job shows of its pods when none is there any more."""
 _ALONE = 1
 """A Job has one set of pods; who has more stays a Workload."""
 TOPOLOGY = {
@@ -61,9 +64,8 @@ def with_jobs(world: World, chance: random.Random) -> World:
     classes: dict[int, str] = {}
     steps: list[Step] = []
     for step in world.steps:
-        found = _of_job(step, world, classes, chance) if step.kind == "Workload" and step.name in names else step
-        if found is not None:
-            steps.append(found)
+        of_job = step.kind == "Workload" and step.name in names
+        steps.append(_of_job(step, world, classes, chance) if of_job else step)
     for name in sorted(names):
         first = next(number for number, one in enumerate(steps) if one.name == name and one.verb == "create")
         for _ in range(chance.choice((0, 0, 1, 1, 2))):
@@ -76,8 +78,8 @@ def with_jobs(world: World, chance: random.Random) -> World:
     return replace(world, objects=(*world.objects, *made), steps=tuple(steps))
 
 
-def _of_job(step: Step, world: World, classes: dict[int, str], chance: random.Random) -> Step | None:
-    """What happens to the Job when that would have happened to the Workload; None for what Jobs have not."""
+def _of_job(step: Step, world: World, classes: dict[int, str], chance: random.Random) -> Step:
+    """What happens to the Job when that would have happened to the Workload."""
 
     def class_of(spec: JsonObject) -> str:
         named = look(spec, "priorityClassRef.name")
@@ -89,7 +91,7 @@ def _of_job(step: Step, world: World, classes: dict[int, str], chance: random.Ra
             return replace(job, value=_job(step.value, class_of(step.value["spec"]), chance))
         case "finish":
             return replace(job, value={"fails": chance.random() < 0.3})
-        case "delete" | "reclaim":
+        case "delete" | "reclaim" | "unready":
             return job
         case "move":
             return replace(job, value={"metadata": {"labels": {QUEUE_NAME: step.value["spec"]["queueName"]}}})
@@ -97,8 +99,6 @@ def _of_job(step: Step, world: World, classes: dict[int, str], chance: random.Ra
             return job
         case "merge" if "priority" in step.value.get("spec", {}):
             return replace(job, value={"metadata": {"labels": {PRIORITY_CLASS: class_of(step.value["spec"])}}})
-        case "unready":
-            return None
         case _:
             return job
 
@@ -112,6 +112,8 @@ def _job(workload: JsonObject, priority_class: str, chance: random.Random) -> Js
         labels[PRIORITY_CLASS] = priority_class
     if "maximumExecutionTimeSeconds" in spec:
         labels[MAX_EXEC_TIME_SECONDS] = str(spec["maximumExecutionTimeSeconds"])
+    if STARTS in (meta.get("labels") or {}):
+        labels[STARTS] = meta["labels"][STARTS]
     notes = dict(meta.get("annotations") or {})
     many = chance.choice((count, count, count + 2, max(count - 1, 1), None))
     found: JsonObject = {"parallelism": count, "completions": many, "suspend": chance.random() < 0.8}
@@ -169,6 +171,8 @@ async def do_to_job(client: ApiRequests, step: Step, now: Millis) -> None:
                 done = (look(found, "status.succeeded") or 0) + 1
                 if done < (found["spec"].get("completions") or 0):
                     await _show(client, found, {"startTime": format_timestamp(now), "succeeded": done})
+            case "unready" if runs and (active := look(found, "status.active")):
+                await _show(client, found, {"ready": active - 1})
             case "move" if not runs:
                 await client.merge(JOBS, step.namespace, step.name, step.value)
             case "merge" if not _is_over(found):
@@ -185,11 +189,17 @@ async def suspend_and_resume(client: ApiRequests, jobs: Iterable[JsonObject], no
         suspended, shown = bool(job["spec"].get("suspend")), look(job, "status.conditions[Suspended].status")
         status: JsonObject = {}
         if suspended and shown != "True":
-            status = {"startTime": None, **_with(job, "Suspended", "True", ("JobSuspended", "Job suspended"), now)}
+            status = {
+                "startTime": None,
+                **_NONE_LEFT,
+                **_with(job, "Suspended", "True", ("JobSuspended", "Job suspended"), now),
+            }
         elif not suspended and shown == "True":
             status = _with(job, "Suspended", "False", ("JobResumed", "Job resumed"), now)
         if not suspended and not look(job, "status.startTime"):
             status["startTime"] = format_timestamp(now)
+            if (job["metadata"].get("labels") or {}).get(STARTS, "never") != "never":
+                status |= dict.fromkeys(("active", "ready"), job["spec"]["parallelism"])
         if status and not _is_over(job):
             with suppress(ObjectConflict, ObjectMissing):
                 await _show(client, job, status)
@@ -213,13 +223,14 @@ def _ended(job: JsonObject, now: Millis, *, fails: bool) -> JsonObject:
     if fails:
         why = ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
         failing = {**job, "status": _with(job, "FailureTarget", "True", why, now)}
-        return {**begun, "failed": 1, **_with(failing, "Failed", "True", why, now)}
+        return {**begun, **_NONE_LEFT, "failed": 1, **_with(failing, "Failed", "True", why, now)}
     why = ("CompletionsReached", "Reached expected number of succeeded pods")
     many = job["spec"].get("completions") or 1
     indexes = {"completedIndexes": "0" if many == 1 else f"0-{many - 1}"}
     ending = {**job, "status": _with(job, "SuccessCriteriaMet", "True", why, now)}
     return {
         **begun,
+        **_NONE_LEFT,
         **(indexes if job["spec"].get("completionMode") == "Indexed" else {}),
         "completionTime": at,
         "succeeded": many,

@@ -4,7 +4,7 @@ from collections import Counter
 
 from events.api.labels import POD_GROUP_NAME
 from tests.peers.worlds.difference import Difference
-from tests.peers.worlds.drawn import Step
+from tests.peers.worlds.drawn import World
 from tests.peers.worlds.seen import Seen
 
 _NOT_COMPARED = (("template", "nodeSelector"), ("template", "labels"))
@@ -12,14 +12,13 @@ _MADE_ANEW = ("Admitted", "Evicted", "Preempted", "Requeued", "PodsReady")
 
 
 class JobsApart:
-    """Names the differences of jobs, step by step."""
+    """Names the differences of jobs."""
 
-    def __init__(self) -> None:
-        self._restored: set[tuple[str, ...]] = set()
-        """Places in jobs and their Workloads that Kueue has put back to what they were."""
+    def __init__(self, world: World) -> None:
+        self._world = world
 
-    def name(self, one: Difference, there: Seen, here: Seen, step: Step) -> str:
-        """The name of a difference that is meant, in a step after which it was seen so."""
+    def name(self, one: Difference, there: Seen, here: Seen) -> str:
+        """The name of a difference that is meant, as it was seen of both."""
         match one.path:
             case ("pods", name, "nodeSelector", *_):
                 return "order of pods" if _are_placed_alike(name, there, here) else ""
@@ -28,7 +27,7 @@ class JobsApart:
             case ("workloads", _, "made", "podSets", _, *rest) if tuple(rest[:2]) in _NOT_COMPARED:
                 return "same containers"
             case ("workloads", name, "made", *_) | ("jobs", name, *_):
-                return self._of_restored(name, one, there, step)
+                return "restored again" if self._world.changes(name, "template") and _was_evicted(name, there) else ""
             case ("workloads", name, "conditions", kind) if kind in _MADE_ANEW and one.there is None:
                 return "made anew" if _was_made_anew(name, here) else ""
             case ("workloads", name, "evictions"):
@@ -38,13 +37,10 @@ class JobsApart:
             case _:
                 return ""
 
-    def _of_restored(self, name: str, one: Difference, there: Seen, step: Step) -> str:
-        found = there["workloads"].get(name)
-        evicted = found is not None and found["conditions"].get("Evicted", ["False"])[0] == "True"
-        by_hand = step.kind == "Job" and step.name == name and "template" in step.value.get("spec", {})
-        if evicted and by_hand:
-            self._restored.add(one.path)
-        return "restored again" if one.path in self._restored else ""
+
+def _was_evicted(name: str, there: Seen) -> bool:
+    """Whether Kueue has evicted it."""
+    return bool(there["workloads"].get(name, {"evictions": ()})["evictions"])
 
 
 def _was_made_anew(name: str, here: Seen) -> bool:
