@@ -62,6 +62,7 @@ MEANT = {
     "flavors in turn": "Kueue goes on for ever with pod sets that have different flavors left, and tries nobody behind them, or preempts somebody again and again for them: docs/rules/flavors.md#scan-progress",
     "room in between": "who is evicted by a check and may come back at once leaves its room for a moment to who was preempted for it",
     "made anew": "Kueue makes the Workload of a job anew that asks for other pods while it runs; here it is evicted, and let in again: docs/rules/eviction.md#other-pods",
+    "class gone": "Kueue takes no notice of what changes of a job whose WorkloadPriorityClass is gone",
     "same containers": "Kueue takes a Workload for that of its job by containers, tolerations and counts alone, and does not show what else has changed since",
     "pods that go": "Kueue may try a group whose pods are deleted once more before it sees that they are",
     "template of pods": "Kueue keeps labels and annotations of plain pods out of the templates of their Workload",

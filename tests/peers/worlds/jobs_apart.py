@@ -26,6 +26,8 @@ class JobsApart:
                 return "template of pods"
             case ("workloads", _, "made", "podSets", _, *rest) if tuple(rest[:2]) in _NOT_COMPARED:
                 return "same containers"
+            case ("workloads", name, "made", *_) if self._lost_its_class(name, there):
+                return "class gone"
             case ("workloads", name, "made", *_) | ("jobs", name, *_):
                 return "restored again" if self._world.changes(name, "template") and _was_evicted(name, there) else ""
             case ("workloads", name, "conditions", kind) if kind in _MADE_ANEW and one.there is None:
@@ -36,6 +38,15 @@ class JobsApart:
                 return "pods that go" if _waits_for_pods(name, there) and _waits_for_pods(name, here) else ""
             case _:
                 return ""
+
+    def _lost_its_class(self, name: str, there: Seen) -> bool:
+        """Whether the class that its Workload names is deleted at some time."""
+        made = there["workloads"].get(name, {}).get("made") or {"spec": {}}
+        named = (made["spec"].get("priorityClassRef") or {}).get("name")
+        return any(
+            one.verb == "delete" and one.kind == "WorkloadPriorityClass" and one.name == named
+            for one in self._world.steps
+        )
 
 
 def _was_evicted(name: str, there: Seen) -> bool:
