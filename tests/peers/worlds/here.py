@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -59,6 +60,7 @@ class NeverAtRest(Exception):
 def decided_here(world: World, uids: Mapping[str, str], *, fair: bool, more: JsonObject) -> list[Seen]:
     """What is seen after each step; workloads and jobs have the UIDs that they are given. Raises `NeverAtRest`."""
     loop = VirtualLoop(f"{world.seed}/order")
+    random.seed(f"{world.seed}/patience")
     loop.set_exception_handler(lambda _loop, _context: None)
     played = _Played(loop, world, uids, fair=fair, more=more)
     try:

@@ -97,7 +97,8 @@ class InProcessClient(ApiRequests):
                 async with asyncio.timeout(min(left, _BOOKMARK_EVERY_S)):
                     change = await queue.get()
             except TimeoutError:
-                yield _bookmark(target, self._resources.store.version)
+                if queue.empty():  # Else a change has come in the same moment, and a bookmark would be ahead of it.
+                    yield _bookmark(target, self._resources.store.version)
                 continue
             if change is None:
                 return
