@@ -97,7 +97,8 @@ class InProcessClient(ApiRequests):
                 async with asyncio.timeout(min(left, _BOOKMARK_EVERY_S)):
                     change = await queue.get()
             except TimeoutError:
-                if queue.empty():  # Else a change has come in the same moment, and a bookmark would be ahead of it.
+                # A change that has come in the same moment is told first: a bookmark would be ahead of it.
+                if queue.empty():
                     yield _bookmark(target, self._resources.store.version)
                 continue
             if change is None:

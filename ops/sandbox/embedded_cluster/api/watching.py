@@ -105,9 +105,8 @@ async def _stream(
             async with asyncio.timeout(min(left, _BOOKMARK_EVERY_S)):
                 change = await queue.get()
         except TimeoutError:
-            if (
-                bookmarks and queue.empty()
-            ):  # Else a change has come in the same moment, and a bookmark would be ahead of it.
+            # A change that has come in the same moment is told first: a bookmark would be ahead of it.
+            if bookmarks and queue.empty():
                 await response.write(_bookmark(kind, resources.store.version))
             continue
         lines: list[bytes] = []
