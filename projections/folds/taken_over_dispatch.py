@@ -3,7 +3,7 @@
 Rule: docs/rules/multikueue.md#taken-over
 """
 
-from events.workload import AdoptedStatus, CheckState
+from events.workload import AdoptedStatus, CheckState, DecidedElsewhere
 from projections.checks.dispatch import Dispatch, check_of
 from projections.checks.dispatch_due import note_due
 from projections.checks.state import DispatchState
@@ -15,8 +15,9 @@ def take_over_dispatch(world: DispatchState, workload: Workload, status: Adopted
     known, check = world.dispatches.get(workload.key), check_of(world.checks, workload)
     world.remote_work.mark_dirty(workload.key)
     if status.cluster and check and workload.reserved and not workload.finished:
-        if known is None or known.cluster != status.cluster:
-            ready = workload.checks[check].state is CheckState.READY
+        ready = _is_ready(status, check)
+        begun_anew = known is not None and known.synced and not ready
+        if known is None or known.cluster != status.cluster or begun_anew:
             found = Dispatch(check=check, cluster=status.cluster, synced=ready, taken_over=True, unseen=True)
             world.trail.put(world.dispatches, workload.key, found)
             note_due(world, workload.key, found)
@@ -26,3 +27,20 @@ def take_over_dispatch(world: DispatchState, workload: Workload, status: Adopted
             world.trail.put(world.dispatches, workload.key, Dispatch(check=check, named=named))
         else:
             world.trail.drop(world.dispatches, workload.key)
+
+
+def take_over_choice(world: DispatchState, workload: Workload, told: DecidedElsewhere) -> None:
+    """Let a workload run where its object says, where the log knows all that this shows but the choice of a cluster.
+
+    So it is where the log was lost from within a second on: a decision that it has not is told by its time, in seconds.
+    """
+    known, check = world.dispatches.get(workload.key), check_of(world.checks, workload)
+    chosen_here = known is not None and bool(known.cluster)
+    if told.version <= workload.in_cluster.written or chosen_here or not _is_ready(told.status, check):
+        return
+    if told.status.cluster and workload.reserved:
+        take_over_dispatch(world, workload, told.status)
+
+
+def _is_ready(status: AdoptedStatus, check: str) -> bool:
+    return any(one.name == check and one.state is CheckState.READY for one in status.checks)

@@ -31,7 +31,7 @@ from projections.feature_gates import enabled
 from projections.folds.admission import give_back
 from projections.folds.adoption import adopt, is_of_others, with_gates
 from projections.folds.held_domains import hold_domains
-from projections.folds.taken_over_dispatch import take_over_dispatch
+from projections.folds.taken_over_dispatch import take_over_choice, take_over_dispatch
 from projections.log_position import LogPosition
 from projections.preemption.claims import end_claim
 from projections.preemption.protection_expiry import schedule_protection_expiry
@@ -235,7 +235,10 @@ def _take_over(world: PreemptionState, workload: Workload, told: DecidedElsewher
     Rule: docs/rules/adoption.md#word-of-others
     """
     status = told.status
-    if workload.finished or not is_of_others(told, workload):
+    if workload.finished:
+        return
+    if not is_of_others(told, workload):
+        take_over_choice(world, workload, told)
         return
     left = replace(
         leave(world, workload),

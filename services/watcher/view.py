@@ -297,7 +297,7 @@ class View:
             if not beside_job:
                 compared = None if not self._compares else reported
                 elsewhere = [] if compared is None else decided_elsewhere(key, value, compared, self._counted)
-                return [*self.workload_facts(place, workload_state(value)), *elsewhere]
+                return [*elsewhere, *self.workload_facts(place, workload_state(value))]
             self._orphans[key] = value
         elif reported is None:
             self._reported.found[key] = self._counted(workload_state(value))
@@ -306,10 +306,11 @@ class View:
         facts = [*self.workload_facts(place, None), *(terminating(value) if belongs_to_job(value) else ())]
         if reported is None or not beside_job:
             return facts
+        if self._compares and not reported.spec.elastic:  # Its slices end each other, and the job goes on.
+            # Before its checks: one that is Ready says nothing to who has not heard yet in which cluster it runs.
+            facts += decided_elsewhere(key, value, reported, self._counted)
         facts += [*companion_facts(key, value, reported), *clusters_named(key, value, reported, self.settings)]
         facts += self.prebuilt.asked_anew(key, value, reported)
-        if self._compares and not reported.spec.elastic:  # Its slices end each other, and the job goes on.
-            facts += decided_elsewhere(key, value, reported, self._counted)
         return [*facts, *self._pods.owned(reported, key, value)]
 
     def _counted(self, state: JobState) -> JobState:

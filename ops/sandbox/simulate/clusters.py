@@ -344,8 +344,8 @@ class _Clusters:
         value = self._manager.of("multikueueclusters").get(("", cluster), {})
         active = next((one for one in objects_at(value, "status", "conditions") if one["type"] == "Active"), {})
         since = parse_timestamp(str(active["lastTransitionTime"])) if active else 0
-        age = self._manager.clock.now() - since
-        return age <= _SLACK if active.get("status") == "True" else age >= LOST_AFTER - 1000
+        age = self._manager.clock.now() - since  # Up to a second more than it is: objects tell times in whole seconds.
+        return age <= _SLACK + 1000 if active.get("status") == "True" else age >= LOST_AFTER - 1000
 
     async def _rest(self) -> list[str]:
         end = self._loop.time() + _PATIENCE_S

@@ -61,7 +61,7 @@ async def test_what_is_written_is_what_kueue_would_have_written(
             spec, workload = found.spec_of(name), workload_of(found, name)
             assert is_equivalent(spec, workload), name
             (pods,) = workload["spec"]["podSets"]
-            assert pods["template"]["metadata"]["labels"] == {"app": "train"}
+            assert pods["template"]["metadata"]["labels"] == {"app": "train", "batch.kubernetes.io/job-name": name}
             assert pods["template"]["spec"]["volumes"] == [{"name": "data", "emptyDir": {}}]
             assert pods["template"]["spec"]["nodeSelector"] == {"disk": "fast"}, "without what the flavor adds"
             meta = workload["metadata"]

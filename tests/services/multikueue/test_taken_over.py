@@ -17,6 +17,7 @@ from events.multikueue import (
 )
 from events.workload import (
     AdoptedStatus,
+    CheckReported,
     CheckState,
     CheckStatus,
     Condition,
@@ -139,6 +140,28 @@ def test_a_log_of_between_dispatch_and_admission_trusts_no_copy_that_it_saw_befo
     assert told.plan.run is not None and not evicted(told)
 
 
+def test_a_log_that_ends_in_the_second_in_which_it_was_let_in_there_learns_where_it_runs() -> None:
+    told = Manager()
+    told.at = LATER
+    told.after(delegated())
+    assert told.world.workloads[KEY].reserved, "in the same second, as objects tell times"
+    ready = CheckReported(workload=KEY, check=shown("w2").checks[0])
+    said = told.after(elsewhere("w2"), ready)
+    assert not any(isinstance(one, RemoteCheckSettled) for one in said)
+    assert told.plan.look == "w2" and not evicted(told)
+    assert told.after(copy("w2", Admitted=5)) == [taken("w2")]
+    assert not evicted(told)
+
+
+def test_what_is_only_nominated_in_that_second_is_no_place_where_it_runs() -> None:
+    told = Manager()
+    told.at = LATER
+    told.after(delegated())
+    before = told.world.dispatches.get(KEY)
+    waits = DecidedElsewhere(workload=KEY, version=70, status=shown("w2", state=CheckState.PENDING))
+    assert told.after(waits) == [] and told.world.dispatches.get(KEY) == before
+
+
 def test_a_log_that_had_it_run_elsewhere_learns_that_it_was_moved() -> None:
     told = Manager()
     told.after(delegated())
@@ -148,6 +171,20 @@ def test_a_log_that_had_it_run_elsewhere_learns_that_it_was_moved() -> None:
     assert told.after(RemoteWorkloadGone(cluster="w1", workload=KEY)) == [], "it has left there long ago"
     assert told.after(copy("w2", Admitted=50)) == [taken("w2")]
     assert not evicted(told)
+
+
+def test_a_log_that_had_it_run_where_it_has_begun_anew_since_makes_its_job_there_again() -> None:
+    told = Manager()
+    told.after(delegated())
+    told.copy("w1", Admitted=5)
+    told.synced()
+    assert told.world.workloads[KEY].admitted and told.world.dispatches[KEY].synced
+    again = DecidedElsewhere(workload=KEY, version=70, status=shown("w1", state=CheckState.PENDING))
+    assert told.after(again) == [] and told.plan.look == "w1"
+    assert told.after(copy("w1", Admitted=50)) == [taken("w1")]
+    run = told.plan.run
+    assert run is not None and run.make, "whatever ran there before has gone"
+    assert not told.world.dispatches[KEY].synced and not evicted(told)
 
 
 def test_a_cluster_in_which_it_runs_by_its_object_and_that_has_lost_it_is_left() -> None:
