@@ -20,6 +20,7 @@ from projections.workloads.lifecycle import (
     with_condition,
     with_news,
 )
+from projections.workloads.pods import with_waiting_for_pods
 from projections.workloads.state import WorkloadState
 
 
@@ -44,6 +45,7 @@ def evicted(workload: Workload, reason: str, cause: str, message: str, position:
     full = f"DeactivatedDueTo{cause}" if reason == "Deactivated" and cause else reason
     workload = with_condition(workload, true_condition(EVICTED, full, message, workload, position))
     workload = with_news(workload, position, f"EvictedDueTo{full}", message)
+    workload = with_waiting_for_pods(workload, position)
     if workload.is_true(BLOCKED_ON_GATES):
         over = condition_at(BLOCKED_ON_GATES, ConditionStatus.FALSE, full, message, workload, position)
         workload = with_condition(workload, over)

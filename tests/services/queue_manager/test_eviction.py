@@ -73,6 +73,14 @@ def test_who_asks_for_other_pods_than_it_was_let_in_with_stops_and_queues_again_
     assert room.workload.line == "cq" and room.workload.spec.pod_sets[0].count == 3
 
 
+def test_a_group_that_lacks_a_pod_says_that_all_of_it_is_evicted_once_it_is() -> None:
+    group = Owner(kind="PodGroup", name="g", uid="p", api_version="v1")
+    room = Room(submitted(replace(SPEC, waits_for_pods=True), reserved=True, admitted_at=MINUTE, owner=group))
+    assert room.told("WaitingForReplacementPods") == ("True", "PodsFailed", "Some Failed pods need replacement")
+    room.tell(EvictionOrdered(workload=KEY, reason="Preempted", message="for another one"))
+    assert room.told("WaitingForReplacementPods") == ("True", "Preempted", "for another one")
+
+
 def test_checks_to_be_tried_again_move_the_back_off_first_and_evict_then() -> None:
     room = Room(checks=(CheckRule(name="a"), CheckRule(name="b")))
     later = check("a", CheckState.RETRY, since=room.at, after=90 * SECOND)
