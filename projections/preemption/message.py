@@ -32,8 +32,7 @@ def _job_uid(workload: Workload) -> str:
 
 def replacement_message(workload: Workload) -> str:
     """The message of Finished of a slice whose place the workload takes, in Kueue's words."""
-    job = workload.owner.uid if workload.owner is not None else workload.spec.job_uid
-    return f"Replaced to accommodate a workload (UID: {workload.uid}, JobUID: {job}) due to workload slice aggregation"
+    return f"Replaced to accommodate a workload (UID: {workload.uid}, JobUID: {_job_uid(workload)}) due to workload slice aggregation"
 
 
 def making_room_message(preemptor: Workload, victim: Workload) -> str:

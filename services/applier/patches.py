@@ -10,8 +10,14 @@ from events.json_object import JsonMapping, JsonObject, object_at, objects_at
 from events.json_path import difference, look, put
 from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
 from services.applier.plan import Application
-from services.applier.workloads.asked import TIME, gates_of, seconds_of
-from services.applier.workloads.workload_manifest import pod_sets_digest, workload_object, workload_spec
+from services.applier.workloads.workload_manifest import (
+    TIME,
+    gates_of,
+    pod_sets_digest,
+    seconds_of,
+    workload_object,
+    workload_spec,
+)
 from services.jobs.job_status import finished_of, is_suspended
 from services.jobs.start_stop import holds_injection, injected, restored, with_suspend
 

@@ -131,7 +131,7 @@ class ApplicationWriter:
     async def _ask_first(self, application: Application) -> None:
         """Have an object ask for what quota was given for before it shows that it was: after that it can't ask for anything else."""
         of = application.of
-        if of.owner is None or not of.reserved or of.finished or not self._known.asks_for_others(of):
+        if application.nothing_decided or not of.reserved or of.finished or not self._known.asks_for_others(of):
             return
         found = await self._writer.get(WORKLOADS, application.namespace, application.name)
         if not shows_quota(found):

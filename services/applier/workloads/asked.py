@@ -1,12 +1,9 @@
 """What a Workload object asks for, told in brief: by that it is seen without a read whether it still asks for what its job does."""
 
 from events.api.labels import ADMISSION_GATED_BY, POD_SETS
-from events.event import Millis
 from events.json_object import JsonObject, object_at
 from projections.workloads.lifecycle import Workload
-from services.applier.workloads.workload_manifest import pod_sets_digest
-
-TIME = "maximumExecutionTimeSeconds"
+from services.applier.workloads.workload_manifest import TIME, gates_of, pod_sets_digest, seconds_of
 
 
 def rank_in(found: JsonObject) -> tuple[int, str]:
@@ -37,16 +34,6 @@ def asked_of(workload: Workload) -> str:
     """The same as its workload has it by now."""
     asked = workload.spec
     return _told(asked.queue, pod_sets_digest(workload), seconds_of(asked.max_execution), gates_of(workload))
-
-
-def gates_of(workload: Workload) -> str:
-    """What keeps a workload out of the queue, as the annotation of its object has it."""
-    return ",".join(workload.spec.gated_by)
-
-
-def seconds_of(duration: Millis | None) -> int | None:
-    """A duration as objects tell it."""
-    return None if duration is None else duration // 1000
 
 
 def _told(queue: str, pod_sets: str, seconds: int | None, gates: str) -> str:

@@ -68,12 +68,13 @@ class KnownObjects:
             return False
         if known is None or known.ranked != rank_of(workload):
             return True
-        waits = workload.owner is not None and not workload.admitted and not workload.finished
-        return waits and self.asks_for_others(workload)
+        return not workload.admitted and not workload.finished and self.asks_for_others(workload)
 
     def asks_for_others(self, workload: Workload) -> bool:
-        """Whether an object, as it was answered last, asks for something else beside its priority."""
+        """Whether the object of a job, as it was answered last, asks for something else beside its priority."""
         known = self._known.get(workload.key)
+        if workload.owner is None:
+            return False
         return known is not None and known.asks is not None and known.asks != asked_of(workload)
 
     def forget(self, workload: str) -> None:

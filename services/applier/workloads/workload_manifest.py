@@ -19,6 +19,7 @@ from events.api.labels import (
     WORKLOAD_SLICE_NAME,
     WORKLOAD_SLICE_REPLACEMENT_FOR,
 )
+from events.event import Millis
 from events.json_object import JsonObject
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.topology import TopologyRequest
@@ -27,6 +28,8 @@ from projections.workloads.lifecycle import Workload, first_slice_name
 from projections.workloads.pods import made_of_pods
 from services.applier.manifests import texts, toleration
 from services.provisioning_kinds import PARAMETERS
+
+TIME = "maximumExecutionTimeSeconds"
 
 
 def workload_object(
@@ -40,7 +43,7 @@ def workload_object(
     meta: JsonObject = {"name": workload.name, "namespace": workload.namespace}
     annotations = {f"{PARAMETERS}{name}": value for name, value in workload.spec.provisioning.items()}
     if workload.spec.gated_by:
-        annotations[ADMISSION_GATED_BY] = ",".join(workload.spec.gated_by)
+        annotations[ADMISSION_GATED_BY] = gates_of(workload)
     if workload.spec.elastic:
         annotations |= _slice(workload)
     if workload.spec.variant_of:
@@ -66,7 +69,7 @@ def workload_spec(workload: Workload, templates: Mapping[str, JsonObject]) -> Js
         "podSets": [_pod_set(one, templates.get(one.name)) for one in asked.pod_sets],
     }
     if asked.max_execution is not None:
-        spec["maximumExecutionTimeSeconds"] = asked.max_execution // 1000
+        spec[TIME] = seconds_of(asked.max_execution)
     if asked.preemption_gates:
         spec["preemptionGates"] = [{"name": name} for name in asked.preemption_gates]
     if asked.priority_class is not None:
@@ -76,6 +79,16 @@ def workload_spec(workload: Workload, templates: Mapping[str, JsonObject]) -> Js
         )
         spec["priorityClassRef"] = {"group": group, "kind": kind, "name": found.name}
     return spec
+
+
+def gates_of(workload: Workload) -> str:
+    """What keeps a workload out of the queue, as the annotation of its object has it."""
+    return ",".join(workload.spec.gated_by)
+
+
+def seconds_of(duration: Millis | None) -> int | None:
+    """A duration as objects tell it."""
+    return None if duration is None else duration // 1000
 
 
 def pod_sets_digest(workload: Workload) -> str:

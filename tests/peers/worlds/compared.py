@@ -72,14 +72,7 @@ MEANT = {
 }
 """By name, why what is different is meant, or is chance on Kueue's side."""
 _HAPPENED = frozenset(
-    {
-        "class by turns",
-        "gathered for a second",
-        "no name",
-        "room in between",
-        "silent class",
-        "not told anew",
-    }
+    {"class by turns", "gathered for a second", "no name", "room in between", "silent class", "not told anew"}
 )
 """Names of differences that one step makes, and that nothing of the steps behind it shows."""
 

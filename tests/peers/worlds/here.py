@@ -139,8 +139,8 @@ class _Played:
             await asyncio.sleep(_LOOK_S)
             store = self._cluster.store
             await collect(client, store.of("workloads.kueue.x-k8s.io"), store.of("jobs.batch"), store.of("pods"))
-            await suspend_and_resume(client, list(self._cluster.store.of("jobs.batch").values()), self._clock.now())
-            await start(client, list(self._cluster.store.of("workloads.kueue.x-k8s.io").values()), self._clock.now())
+            await suspend_and_resume(client, list(store.of("jobs.batch").values()), self._clock.now())
+            await start(client, list(store.of("workloads.kueue.x-k8s.io").values()), self._clock.now())
 
     async def _serve(self) -> None:
         client = InProcessClient(self._cluster.resources, OpenGate(), self._clock.now)

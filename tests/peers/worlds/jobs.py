@@ -38,6 +38,7 @@ from tests.peers.worlds.drawn import KUEUE, STARTS, Step, World
 
 JOBS = Resource(group="batch", version="v1", plural="jobs", kind="Job")
 _LATER = (JOB_OWNER_GVK, JOB_OWNER_NAME)
+"""Annotations that Kueue 0.17 does not write yet."""
 _NONE_LEFT: JsonObject = {"active": 0, "ready": 0}
 """What a Job shows of its pods when none is there any more."""
 _ALONE = 1
@@ -71,34 +72,37 @@ def with_jobs(world: World, chance: random.Random) -> World:
         for _ in range(chance.choice((0, 0, 1, 1, 2))):
             least = int(steps[first].value["metadata"]["annotations"].get(JOB_MIN_PARALLELISM, 0))
             steps.insert(chance.randint(first + 1, len(steps)), _change(world, name, least, chance))
+    return with_classes(replace(world, steps=tuple(steps)), classes)
+
+
+def with_classes(world: World, classes: Mapping[int, str]) -> World:
+    """The world with a WorkloadPriorityClass for each of these priorities."""
     made = [
         {"apiVersion": KUEUE, "kind": "WorkloadPriorityClass", "metadata": {"name": name}, "value": value}
         for value, name in sorted(classes.items())
     ]
-    return replace(world, objects=(*world.objects, *made), steps=tuple(steps))
+    return replace(world, objects=(*world.objects, *made))
+
+
+def class_of(spec: JsonObject, world: World, classes: dict[int, str]) -> str:
+    """The class that a Workload names, else one of its priority, which is then among `classes`."""
+    named = look(spec, "priorityClassRef.name")
+    return named or classes.setdefault(spec["priority"], f"{world.space}-of-{spec['priority']}")
 
 
 def _of_job(step: Step, world: World, classes: dict[int, str], chance: random.Random) -> Step:
     """What happens to the Job when that would have happened to the Workload."""
-
-    def class_of(spec: JsonObject) -> str:
-        named = look(spec, "priorityClassRef.name")
-        return named or classes.setdefault(spec["priority"], f"{world.space}-of-{spec['priority']}")
-
     job = replace(step, kind="Job")
     match step.verb:
         case "create":
-            return replace(job, value=_job(step.value, class_of(step.value["spec"]), chance))
+            return replace(job, value=_job(step.value, class_of(step.value["spec"], world, classes), chance))
         case "finish":
             return replace(job, value={"fails": chance.random() < 0.3})
-        case "delete" | "reclaim" | "unready":
-            return job
         case "move":
             return replace(job, value={"metadata": {"labels": {QUEUE_NAME: step.value["spec"]["queueName"]}}})
-        case "merge" if "metadata" in step.value:
-            return job
         case "merge" if "priority" in step.value.get("spec", {}):
-            return replace(job, value={"metadata": {"labels": {PRIORITY_CLASS: class_of(step.value["spec"])}}})
+            named = class_of(step.value["spec"], world, classes)
+            return replace(job, value={"metadata": {"labels": {PRIORITY_CLASS: named}}})
         case _:
             return job
 
@@ -134,6 +138,7 @@ def _job(workload: JsonObject, priority_class: str, chance: random.Random) -> Js
 
 
 def text_of(value: str | int | bool) -> str:  # noqa: FBT001 - one of the values of a field
+    """A value of a field as an annotation has it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -158,7 +163,7 @@ def _change(world: World, name: str, least: int, chance: random.Random) -> Step:
 
 
 async def do_to_job(client: ApiRequests, step: Step, now: Millis) -> None:
-    """Do it to a Job, or to its Workload where that goes with it; what may not be done so is let be."""
+    """Do it to a Job; what may not be done so is let be."""
     found = await client.get(JOBS, step.namespace, step.name)
     runs = not found["spec"].get("suspend") and not look(found, "status.completionTime")
     try:

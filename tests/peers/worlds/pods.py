@@ -14,8 +14,8 @@ from events.json_object import JsonObject
 from events.json_path import look
 from ops.production.kubernetes.client import ApiRequests
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
-from tests.peers.worlds.drawn import KUEUE, Step, World
-from tests.peers.worlds.jobs import TOPOLOGY, but_for_ours, text_of
+from tests.peers.worlds.drawn import Step, World
+from tests.peers.worlds.jobs import TOPOLOGY, but_for_ours, class_of, text_of, with_classes
 
 PODS = Resource(plural="pods", kind="Pod")
 
@@ -39,11 +39,7 @@ def with_pods(world: World, chance: random.Random) -> World:
             steps += _of_pods(step, pods[step.name], chance)
         else:
             steps.append(step)
-    made_classes = [
-        {"apiVersion": KUEUE, "kind": "WorkloadPriorityClass", "metadata": {"name": name}, "value": value}
-        for value, name in sorted(classes.items())
-    ]
-    return replace(world, objects=(*world.objects, *made_classes), steps=tuple(steps))
+    return with_classes(replace(world, steps=tuple(steps)), classes)
 
 
 def _pods(workload: JsonObject, world: World, classes: dict[int, str], chance: random.Random) -> list[JsonObject]:
@@ -51,9 +47,8 @@ def _pods(workload: JsonObject, world: World, classes: dict[int, str], chance: r
     spec, name = workload["spec"], workload["metadata"]["name"]
     pod_set = spec["podSets"][0]
     labels = {QUEUE_NAME: spec["queueName"], "app": name}
-    named = look(spec, "priorityClassRef.name")
-    if named or spec["priority"]:
-        labels[PRIORITY_CLASS] = named or classes.setdefault(spec["priority"], f"{world.space}-of-{spec['priority']}")
+    if spec["priority"] or "priorityClassRef" in spec:
+        labels[PRIORITY_CLASS] = class_of(spec, world, classes)
     topology = {
         TOPOLOGY[key]: text_of(one)
         for key, one in pod_set.get("topologyRequest", {}).items()
