@@ -100,4 +100,6 @@ class ObjectRefused(Event, frozen=True, kw_only=True, tag="ObjectRefused.v1"):
     """Where a group of pods is refused, the pod that gets the Kubernetes Event; `uid` is that pod's then."""
     reason: str = ""
     """What Kueue calls this, where it has a word of its own for the Kubernetes Event."""
+    running: int = 0
+    """Where it is a job that is not suspended, the generation of its specification: it is stopped unless it was let in."""
     problems: tuple[ObjectProblem, ...]

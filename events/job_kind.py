@@ -45,6 +45,10 @@ class Ending(Value, frozen=True, kw_only=True):
     succeeded: bool = False
     message: str = ""
     """The path of the message about it."""
+    says: str = ""
+    """What is said about it where nothing is at that path."""
+    unless: Sign | None = None
+    """What shows that it has not ended so."""
 
 
 class JobKind(Value, frozen=True, kw_only=True):

@@ -25,6 +25,7 @@ from services.applier.pods.forced_pods import ForcedPods
 from services.applier.pods.pod_finalizers import PodKeeper
 from services.applier.pods.pod_gates import PodGates
 from services.applier.pods.stranded_pods import StrandedPods
+from services.applier.refused_jobs import RefusedJobs
 from services.applier.state import ApplierState
 from services.applier.workloads.workload_finalizers import WorkloadKeeper
 from services.applier.writes.low_priority_writes import LowPriorityWrites
@@ -78,6 +79,7 @@ class Applier:
         self._gates = PodGates(writer, clock, spare)
         self._stranded = StrandedPods(writer, clock, spare, self._notices)
         self._forced = ForcedPods(writer, clock, spare, self._notices)
+        self._refused = RefusedJobs(writer, clock, self._notices)
         self.backlog = Backlog()
         self.results: Counter[str] = Counter()
         """How many applications were reported as what, since this process began."""
@@ -109,6 +111,7 @@ class Applier:
         for place, refused in world.refused.items() if leads(world) else ():
             if self._recorded_refusals.get(place) != refused:
                 self._recorded_refusals[place] = refused
+                self._refused.observe(world, place, refused)
                 self._notices.record(refusal_event(refused, self._clock.now()))
 
     async def run(self) -> None:
@@ -124,6 +127,7 @@ class Applier:
             tasks.create_task(self._gates.run())
             tasks.create_task(self._stranded.run())
             tasks.create_task(self._forced.run())
+            tasks.create_task(self._refused.run())
 
     def _wake(self) -> None:
         if self._news.locked():  # Else somebody is about to look already.

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from events.catalogue import Fact
 from events.control import ObjectMended, ObjectRefused, ObjectRemoved
-from events.json_object import JsonObject
+from events.json_object import JsonObject, object_at
 from events.quota import NamespaceObserved, PriorityClassObserved
 from events.settings import SettingsObserved
 from events.workload import (
@@ -24,8 +24,8 @@ from services.validation.conversion.convert import to_v1beta2
 from services.watcher.claims.claim_book import ClaimBook
 from services.watcher.claims.selectors import Selectors
 from services.watcher.fields.problems import Refused, is_named, refusal, refuse_invalid, understood, well_formed
-from services.watcher.jobs.job_ownership import JobOwnership, ParentJob
-from services.watcher.jobs.jobs import JobState, job_state, not_understood, submitted
+from services.watcher.jobs.job_ownership import NESTING_TOO_DEEP, JobOwnership, ParentJob
+from services.watcher.jobs.jobs import JobState, job_state, not_understood, runs, submitted
 from services.watcher.jobs.workload_class import in_class
 from services.watcher.jobs.workload_source import workload_place
 from services.watcher.nodes.node_usage import NodeUsage
@@ -130,7 +130,7 @@ class View:
             found = understood(lambda: self._said_of(kind, value), value)
         except Refused as refused:
             # What it says of pods and of its parent is ignored as well: the last state that was understood is kept.
-            return self.fresh([refusal(kind, value, refused)])
+            return self.fresh([refusal(kind, value, refused, running=self._running(kind, value, refused))])
         fresh = self.fresh(found)
         try:
             beside = understood(lambda: self._pods.see(kind, value), value)
@@ -143,6 +143,14 @@ class View:
         if kind == "Workload":
             fresh += self._jobs_naming(place.removeprefix("Workload/"))
         return [*fresh, *self._see_again(self._families.learn(kind, value))]
+
+    def _running(self, kind: str, value: JsonObject, refused: Refused) -> int:
+        """The generation in which a refused job runs that is managed here; 0 for all else."""
+        job_kind = self.kinds.by_place.get(kind)
+        if job_kind is None or refused.reason == NESTING_TOO_DEEP or not runs(job_kind, value):
+            return 0
+        generation = object_at(value, "metadata").get("generation")
+        return generation if isinstance(generation, int) else 0
 
     def _see_again(self, jobs: Iterable[ParentJob | NamingJob]) -> list[Fact]:
         return [fact for one in jobs for fact in self.see(one.kind, one.value)]

@@ -117,6 +117,26 @@ async def test_whoever_lets_a_job_run_or_stops_it_by_hand_is_overruled(stage: St
     await stage.until(lambda: finished(stage, "runs") == "Succeeded" and stage.running("waits"))
 
 
+async def test_a_job_that_is_not_understood_does_not_run_because_somebody_lets_it(stage: Stage) -> None:
+    """Else whoever names a class that is not there would have his pods without quota."""
+    stage.serve()
+    unclear = job("unclear", 50_000)
+    unclear["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "not-there"
+    await stage.add(unclear)
+    for _ in range(2):
+        before = generation(stage, "unclear")
+        await stage.client.merge(JOBS, "default", "unclear", {"spec": {"suspend": False}})
+        await stage.until(lambda before=before: generation(stage, "unclear") == before + 2)
+        assert stage.get("jobs.batch", "default", "unclear")["spec"]["suspend"] is True
+    told = [one for one in stage.of("events") if one["involvedObject"]["name"] == "unclear"]
+    assert {one["reason"] for one in told} >= {"ErrWorkloadCompose"}
+    await stage.until(lambda: any(one["reason"] == "Stopped" for one in stage.of("events")))
+    await stage.client.merge(
+        JOBS, "default", "unclear", {"metadata": {"labels": {"kueue.x-k8s.io/priority-class": None}}}
+    )
+    await stage.until(lambda: stage.running("unclear"))
+
+
 def generation(stage: Stage, name: str) -> int:
     return int(stage.get("jobs.batch", "default", name)["metadata"]["generation"])
 

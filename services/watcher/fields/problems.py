@@ -40,11 +40,17 @@ def problem(field: str, message: str, instead: str = "") -> ObjectProblem:
     return ObjectProblem(field=field, message=message, instead=instead)
 
 
-def refusal(kind: str, value: JsonMapping, refused: Refused, **who: str) -> ObjectRefused:
-    """The fact that an object is refused; namespace, name and UID are empty where they are not text."""
+def refusal(
+    kind: str, value: JsonMapping, refused: Refused, *, running: int = 0, who: Mapping[str, str] | None = None
+) -> ObjectRefused:
+    """The fact that an object is refused; namespace, name and UID are empty where they are not text.
+
+    A job that is not suspended is `running`, in a generation; `who` are names in the place of its own.
+    """
     meta = object_at(value, "metadata")
     identity = {name: text if isinstance(text := meta.get(name), str) else "" for name in ("namespace", "name", "uid")}
-    return ObjectRefused(**{"kind": kind, **identity, **who}, reason=refused.reason, problems=refused.problems)
+    named = {"kind": kind, **identity, **(who or {})}
+    return ObjectRefused(**named, reason=refused.reason, running=running, problems=refused.problems)
 
 
 def understood(derive: Callable[[], list[Fact]], value: object = None) -> list[Fact]:

@@ -205,7 +205,7 @@ def _state(
         started=bool(decision) and (not is_suspended(kind, value) or holds_injection(kind, value)),
         marked=bool(decision),
         mark=decision,
-        running=meta.generation if _runs(kind, value) else 0,
+        running=meta.generation if runs(kind, value) else 0,
         ready=ready_of(kind, value, pods) if pods else None,
         gone=decision if decision and is_stopped(kind, value) else None,
         reclaimed=reclaimable_of(kind, value, pods),
@@ -265,7 +265,8 @@ def pod_set(pods: Pods, template: PodTemplate, around: Surroundings) -> PodSet:
     )
 
 
-def _runs(kind: JobKind, value: JsonObject) -> bool:
+def runs(kind: JobKind, value: JsonObject) -> bool:
+    """Whether a job that can be suspended is not, and has not ended."""
     return kind.reader != POD.reader and not is_suspended(kind, value) and finished_of(kind, value) is None
 
 

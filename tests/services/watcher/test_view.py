@@ -2,8 +2,11 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from events.control import ObjectMended, ObjectRefused, ObjectRemoved
 from events.device import NodeObserved
+from events.json_path import put
 from events.quota import CheckRule, ClusterQueueObserved, PriorityClassObserved
 from events.workload import (
     AdoptedStatus,
@@ -135,6 +138,20 @@ def test_a_job_that_runs_without_having_been_let_run_is_told_once_in_each_genera
         JobUnsuspended(workload=KEY, generation=6)
     ]
     assert view.see("Job", in_generation(8, suspend=False, annotations={"kuelog.io/decision": "LOG_0/9"})) == []
+
+
+def test_that_a_job_runs_is_told_with_its_refusal() -> None:
+    """Who is not understood is no workload, and nobody else would stop it."""
+    view = View()
+    unclear = in_generation(1)
+    unclear["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "not-there"
+    (suspended,) = view.see("Job", unclear)
+    assert isinstance(suspended, ObjectRefused) and not suspended.running
+    let_run = put(put(unclear, ("spec", "suspend"), False), ("metadata", "generation"), 2)
+    assert view.see("Job", let_run) == [replace(suspended, running=2)]
+    assert view.see("Job", let_run) == []
+    complete = {"conditions": [{"type": "Complete", "status": "True"}]}
+    assert view.see("Job", {**let_run, "status": complete}) == [suspended], "it has ended"
 
 
 def test_a_job_that_was_let_run_is_told_to_stand_still_each_time_somebody_stops_it() -> None:

@@ -1,0 +1,74 @@
+"""Stops jobs that somebody lets run and that can't be admitted, because what they ask for can't be understood.
+
+Rule: docs/rules/eviction.md#by-hand
+"""
+
+import msgspec
+
+from events.api.labels import PREBUILT_WORKLOAD_NAME
+from events.control import ObjectRefused
+from events.job_kind import JobKind
+from events.json_object import JsonObject, object_at
+from projections.configuration import refused_because
+from services.applier.events.cluster_events import refusal_event
+from services.applier.events.event_recorder import EventRecorder
+from services.applier.patches import shows_quota
+from services.applier.state import ApplierState
+from services.applier.workloads.known_objects import WORKLOADS
+from services.applier.writes.retried_writes import RetriedWrites
+from services.jobs.job_status import is_suspended
+from services.jobs.kinds.managed_kinds import kinds_of, resource_of
+from services.jobs.start_stop import with_suspend
+from services.jobs.workload_name import workload_name
+from services.runtime.clock_port import Clock
+from services.runtime.cluster_port import ObjectMissing, Writer
+
+_STOPPED = "Stopped"
+
+
+class RunningRefused(msgspec.Struct, frozen=True):
+    """A job that was refused while it ran, and its kind."""
+
+    kind: JobKind
+    refused: ObjectRefused
+
+
+class RefusedJobs:
+    """Suspends them, with retries; that they are suspended is seen in the jobs themselves."""
+
+    def __init__(self, writer: Writer, clock: Clock, notices: EventRecorder) -> None:
+        self._writer, self._clock, self._notices = writer, clock, notices
+        self._stopping = RetriedWrites("job", "job not stopped", self._stop, clock)
+
+    def observe(self, world: ApplierState, place: str, refused: ObjectRefused) -> None:
+        """Take up a job that was refused anew."""
+        kind = kinds_of(world.settings).by_place.get(refused.kind)
+        if refused.running and kind is not None:
+            self._stopping.offer(place, RunningRefused(kind, refused))
+
+    async def run(self) -> None:
+        """Stop those that run, until cancelled."""
+        await self._stopping.run()
+
+    async def _stop(self, _place: str, one: RunningRefused) -> None:
+        kind, refused = one.kind, one.refused
+        job = await self._writer.get(resource_of(kind), refused.namespace, refused.name)
+        meta = object_at(job, "metadata")
+        if meta.get("uid") != refused.uid or is_suspended(kind, job) or await self._was_let_in(kind, job):
+            return
+        version = {"metadata": {"resourceVersion": meta["resourceVersion"]}}
+        patch = with_suspend(kind, version, suspend=True)
+        await self._writer.merge(resource_of(kind), refused.namespace, refused.name, patch)
+        message = f"It runs and can't be admitted: {refused_because(refused)}"
+        event = refusal_event(refused, self._clock.now())
+        self._notices.record(msgspec.structs.replace(event, reason=_STOPPED, message=message, warning=False))
+
+    async def _was_let_in(self, kind: JobKind, job: JsonObject) -> bool:
+        """Whether its Workload holds quota: then it runs on, whatever was made of it since."""
+        meta = job["metadata"]
+        named = object_at(meta, "labels").get(PREBUILT_WORKLOAD_NAME)
+        name = str(named or workload_name(kind.kind, kind.group, meta["name"], meta["uid"]))
+        try:
+            return shows_quota(await self._writer.get(WORKLOADS, meta["namespace"], name))
+        except ObjectMissing:
+            return False

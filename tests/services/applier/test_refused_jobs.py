@@ -1,0 +1,66 @@
+"""What becomes of a job that runs and can't be understood."""
+
+import asyncio
+
+from msgspec.structs import replace
+
+from events.control import ObjectProblem, ObjectRefused
+from events.subjects import FACTS
+from ops.production.crds.definitions import manifests
+from ops.production.log.memory import MemoryStream
+from ops.production.process.clock import ScaledClock
+from services.applier.shell import Applier
+from services.applier.workloads.known_objects import WORKLOADS
+from services.applier.writes.low_priority_writes import LowPriorityWrites
+from services.jobs.kinds.table import JOB
+from services.jobs.workload_name import workload_name
+from services.runtime.cluster_port import Resource
+from tests.services.applier.in_process import InProcess
+from tests.stories.small_world import Story, platform
+
+JOBS = Resource(group="batch", version="v1", plural="jobs", kind="Job")
+NAMESPACES = Resource(plural="namespaces", kind="Namespace")
+
+
+async def test_a_job_that_runs_and_is_not_understood_is_stopped_unless_it_was_let_in() -> None:
+    cluster, story = InProcess(manifests(), 1), Story()
+    await cluster.create(NAMESPACES, "", {"metadata": {"name": "team"}})
+    refused = [await running(cluster, name) for name in ("free", "admitted", "another", "elsewhere")]
+    await admitted(cluster, refused[1])
+    refused[2] = replace(refused[2], uid="of one that was there before")
+    refused[3] = replace(refused[3], kind="JobSet")
+    suspended = replace(refused[0], name="suspended", running=0)
+    story.told(*platform(nominal=0), suspended, *refused)
+    clock = ScaledClock(100)
+    applier = Applier(cluster, MemoryStream(FACTS), clock, "LOG_0", LowPriorityWrites(clock))
+    task = asyncio.create_task(applier.run())
+    applier.observe(story.world, [])
+    for _ in range(5000):  # So much nobody takes who does not wait for a clock.
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert [await is_suspended(cluster, one.name) for one in refused] == [True, False, False, False]
+
+
+async def running(cluster: InProcess, name: str) -> ObjectRefused:
+    """A job that runs, and its refusal."""
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    value = {"metadata": {"name": name, "namespace": "team"}, "spec": {"suspend": False, "template": template}}
+    made = await cluster.create(JOBS, "team", value)
+    problem = ObjectProblem(field="metadata.labels", message="nobody knows what it means")
+    uid = made["metadata"]["uid"]
+    return ObjectRefused(kind="Job", namespace="team", name=name, uid=uid, running=1, problems=(problem,))
+
+
+async def admitted(cluster: InProcess, job: ObjectRefused) -> None:
+    """Have its Workload show that it holds quota."""
+    name = workload_name(JOB.kind, JOB.group, job.name, job.uid)
+    value = {"metadata": {"name": name, "namespace": "team"}, "spec": {"queueName": "lq", "podSets": []}}
+    await cluster.create(WORKLOADS, "team", value)
+    time = "2026-01-01T00:00:00Z"
+    held = {"type": "QuotaReserved", "status": "True", "reason": "x", "message": "", "lastTransitionTime": time}
+    await cluster.merge(WORKLOADS, "team", name, {"status": {"conditions": [held]}}, subresource="status")
+
+
+async def is_suspended(cluster: InProcess, name: str) -> bool:
+    return bool((await cluster.get(JOBS, "team", name))["spec"]["suspend"])
