@@ -1,6 +1,6 @@
 """What a job's labels and annotations may not become while it is there, in Kueue's words.
 
-Rules: docs/rules/eviction.md#by-hand, docs/rules/objects.md#admission-gates
+Rules: docs/rules/eviction.md#by-hand, docs/rules/objects.md#admission-gates, docs/rules/queues.md#class-changes
 """
 
 from events.api.labels import ADMISSION_GATED_BY, JOB_MIN_PARALLELISM, MAX_EXEC_TIME_SECONDS, QUEUE_NAME
@@ -15,6 +15,7 @@ from services.jobs.kinds.managed_kinds import kinds_of
 from services.jobs.kinds.pod_readers import pods_of
 from services.jobs.kinds.pods import labels_of
 from services.jobs.kinds.table import JOB, POD
+from services.jobs.priority_class_rules import class_problems
 from services.validation.fields.admission_gates import gate_problems, gate_update_problems
 from services.validation.problem import Problem, forbidden, immutable, invalid
 
@@ -31,7 +32,9 @@ def job_problems(old: JsonObject | None, new: JsonObject, settings: SettingsObse
         return [*gate_problems(gates), *_fewer(kind, new)]
     before = str(object_at(old, "metadata", "annotations").get(ADMISSION_GATED_BY) or "")
     found = gate_update_problems(before, gates) if before != gates else []
-    return found if kind.reader == POD.reader else [*found, *_of_running(kind, old, new)]
+    of_pods = kind.reader == POD.reader
+    found += class_problems(old, new, running=not of_pods and not is_suspended(kind, new))
+    return found if of_pods else [*found, *_of_running(kind, old, new)]
 
 
 def _fewer(kind: JobKind, job: JsonObject) -> list[Problem]:

@@ -32,9 +32,9 @@ def is_on_hold(kind: JobKind, job: JsonObject) -> bool:
 def finished_of(kind: JobKind, job: JsonObject) -> tuple[str, str] | None:
     """The outcome and message of a finished job; None while it is not finished."""
     for ending in kind.endings:
-        if _shows(job, ending.sign):
+        if _shows(job, ending.sign) and (ending.unless is None or not _shows(job, ending.unless)):
             message = look(job, ending.message) if ending.message else ""
-            return "Succeeded" if ending.succeeded else "Failed", str(message or "")
+            return "Succeeded" if ending.succeeded else "Failed", str(message or ending.says)
     return None
 
 

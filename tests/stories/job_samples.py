@@ -171,6 +171,12 @@ def shown(*signs: Sign | None) -> JsonObject:
     return status
 
 
+def ended_well(kind: JobKind) -> JsonObject:
+    """The status of a job that has ended well, with what tells that from another end."""
+    ending = next(one for one in kind.endings if one.succeeded)
+    return shown(ending.sign, *(one.unless for one in kind.endings if one.sign == ending.sign))
+
+
 def running(kind: JobKind, *, succeeded: int = 0) -> JsonObject:
     """The status of a job all of whose pods are ready."""
     status = shown(kind.ready)

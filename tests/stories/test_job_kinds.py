@@ -19,7 +19,7 @@ from services.jobs.kinds.pod_readers import pods_of
 from services.jobs.kinds.train_job import CHILD
 from services.jobs.start_stop import holds_injection
 from tests.stage.stage import CLUSTER_QUEUES, NODES, Stage
-from tests.stories.job_samples import POD_SETS, SAMPLED, child, definition, manifest, running, shown, stopped
+from tests.stories.job_samples import POD_SETS, SAMPLED, child, definition, ended_well, manifest, running, stopped
 
 WORKLOAD = "kueue.x-k8s.io/workload"
 
@@ -128,7 +128,7 @@ async def life(play: Play) -> None:
 
     await play.show("urgent", running(play.kind))
     if play.kind.endings:
-        await play.show("urgent", shown(play.kind.endings[0].sign))
+        await play.show("urgent", ended_well(play.kind))
         await play.until(lambda: play.condition("urgent", "Finished") == "True")
         assert look(play.workload("urgent"), "status.conditions[Finished].reason") == "Succeeded"
     else:

@@ -20,7 +20,7 @@ from services.jobs.kinds.table import TRAIN_JOB
 from services.jobs.kinds.training_runtime import RUNTIME
 from tests.stage.kuelog_worker import KuelogWorker
 from tests.stage.stage import Stage
-from tests.stories.job_samples import SAMPLED, child, definition, manifest, pod, running, shown, training_runtime
+from tests.stories.job_samples import SAMPLED, child, definition, ended_well, manifest, pod, running, training_runtime
 from tests.stories.test_job_kinds import prepare
 from tests.stories.test_multikueue import RULE, SETTINGS, check_of, managing
 
@@ -116,7 +116,7 @@ async def life(kind: JobKind, stage: Stage, worker: KuelogWorker) -> None:
     await stage.until(lambda: here().get("status") == running(kind)["status"])
     assert not stage.of("pods"), "no pod of it runs here"
     if kind.endings:
-        over = shown(kind.endings[0].sign)
+        over = ended_well(kind)
         await worker.stage.client.merge(resource, "default", "patient", over, subresource="status")
         (workload,) = stage.of("workloads.kueue.x-k8s.io")
         name = workload["metadata"]["name"]

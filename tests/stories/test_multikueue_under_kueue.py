@@ -28,7 +28,7 @@ from tests.stage.kueue_worker import KueueWorker
 from tests.stage.played_kueue import Worker
 from tests.stage.real import Real
 from tests.stage.stage import JOBS, PODS, Stage, job
-from tests.stories.job_samples import SAMPLED, definition, manifest, shown
+from tests.stories.job_samples import SAMPLED, definition, ended_well, manifest
 from tests.stories.test_checks import conditions, workload
 from tests.stories.test_elastic_jobs import scale, slices
 from tests.stories.test_elastic_ray import Ray
@@ -214,7 +214,7 @@ async def test_a_train_job_is_under_kueue_what_its_runtime_here_says_of_it(
             (copy,) = worker.copies
             assert [(one["name"], one["count"]) for one in copy["spec"]["podSets"]] == [("node", 2)]
             assert not look(copy, "status.conditions[Finished]"), "its pods are those that Kueue finds there by itself"
-            over = shown(TRAIN_JOB.endings[0].sign)
+            over = ended_well(TRAIN_JOB)
             await worker.client.merge(trains, "default", "patient", over, subresource="status")
             await stage.until(lambda: conditions(stage).get("Finished", ("", ""))[0] == "True")
             await worker.cluster.until(lambda: not worker.copies and not worker.cluster.of(key))

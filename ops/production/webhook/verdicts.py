@@ -13,7 +13,6 @@ from services.jobs.kinds.elastic_rules import elastic_problems
 from services.jobs.kinds.managed_by import given_to_multikueue
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.jobs.kinds.serving_rules import serving_problems
-from services.jobs.priority_class_rules import class_problems
 from services.jobs.topology.topology_rules import new_topology_problems
 from services.validation.conversion.convert import GROUP, to_v1beta2, written_field
 from services.validation.every_kind import validate, validate_update
@@ -81,8 +80,8 @@ def problems_of(request: ReviewRequest, settings: SettingsObserved) -> list[Prob
         before = to_v1beta2(old).value
         if _meant(before) == _meant(newest):
             # What was stored under older rules may still be labelled, annotated and let go.
-            return [*_relabelled(old, value, settings), *elastic_problems(old, value, settings)]
-        found = [*found, *validate_update(before, newest, settings), *_relabelled(old, value, settings)]
+            return [*job_problems(old, value, settings), *elastic_problems(old, value, settings)]
+        found = [*found, *validate_update(before, newest, settings), *job_problems(old, value, settings)]
     else:
         found = [*found, *validate(newest, settings), *job_problems(None, newest, settings)]
     found = [*found, *new_topology_problems(old, newest, settings), *elastic_problems(old, newest, settings)]
@@ -98,15 +97,6 @@ def _takes_default(kind: str, value: JsonObject) -> bool:
 def _meant(value: JsonObject) -> JsonObject:
     """All of an object but what others say of it."""
     return {name: part for name, part in value.items() if name not in ("metadata", "status")}
-
-
-def _relabelled(old: JsonObject, new: JsonObject, settings: SettingsObserved) -> list[Problem]:
-    return [*job_problems(old, new, settings), *class_problems(old, new, running=_runs(new))]
-
-
-def _runs(job: JsonObject) -> bool:
-    spec: JsonObject = job.get("spec") or {}
-    return "suspend" in spec and not spec["suspend"]
 
 
 def _untranslatable(value: JsonObject) -> list[Problem]:

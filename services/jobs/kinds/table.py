@@ -95,6 +95,8 @@ TRAIN_JOB = JobKind(
     replicas="status.jobsStatus.*",
     counter="replicas",
 )
+_RAY_JOB_OVER = Sign(at="status.jobDeploymentStatus", values=("Complete", "Failed"))
+"""Its cluster is done with; that is also so when somebody has stopped what ran on it."""
 RAY_JOB = JobKind(
     group="ray.io",
     versions=("v1",),
@@ -103,11 +105,11 @@ RAY_JOB = JobKind(
     reader="ray job",
     endings=(
         Ending(
-            sign=Sign(at="status.jobDeploymentStatus", values=("Complete",)),
-            succeeded=True,
+            sign=_RAY_JOB_OVER,
+            unless=Sign(at="status.jobStatus", values=("SUCCEEDED",)),
             message="status.message",
         ),
-        Ending(sign=Sign(at="status.jobDeploymentStatus", values=("Failed",)), message="status.message"),
+        Ending(sign=_RAY_JOB_OVER, succeeded=True, message="status.message"),
     ),
     stopped=Sign(at="status.jobDeploymentStatus", values=("Suspended",)),
     ready=Sign(at="status.jobDeploymentStatus", values=("Running",)),
@@ -138,8 +140,14 @@ APP_WRAPPER = JobKind(
     plural="appwrappers",
     reader="components",
     endings=(
-        Ending(sign=Sign(at="status.phase", values=("Succeeded",)), succeeded=True),
-        Ending(sign=Sign(at="status.phase", values=("Failed",))),
+        Ending(
+            sign=Sign(at="status.phase", values=("Succeeded",)),
+            succeeded=True,
+            says="AppWrapper finished successfully",
+        ),
+        Ending(
+            sign=Sign(at="status.phase", values=("Failed",)), unless=_is("ResourcesDeployed"), says="AppWrapper failed"
+        ),
     ),
     stopped=Sign(at="status.phase", values=("Suspended",)),
     ready=_is("PodsReady"),

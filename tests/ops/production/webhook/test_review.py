@@ -362,9 +362,12 @@ def test_the_class_of_a_job_changes_at_any_time_and_is_given_to_none_that_runs_a
     if suspend:
         serving[0]["status"] = {}
     allowed = not told or (suspend and not before)
-    for kind, group, was, now in (("Job", "batch", old, new), ("Deployment", "apps", *serving)):
-        answer = verdict(review(kind, now, group=group, old=was))
-        assert answer["allowed"] is allowed, kind
+    kind = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob"}
+    training = [{**kind, "metadata": one["metadata"], "spec": {"runPolicy": one["spec"]}} for one in (old, new)]
+    changed = (("Job", "batch", old, new), ("Deployment", "apps", *serving), ("PyTorchJob", "kubeflow.org", *training))
+    for word, group, was, now in changed:
+        answer = verdict(review(word, now, group=group, old=was))
+        assert answer["allowed"] is allowed, word
         if not allowed:
             assert f"metadata.labels[{CLASS}]" in answer["status"]["message"] and told in answer["status"]["message"]
 

@@ -152,6 +152,22 @@ def test_what_a_job_says_about_its_end_is_told() -> None:
     assert finished_of(RAY_JOB, {"status": {"jobDeploymentStatus": "Running"}}) is None
 
 
+@pytest.mark.parametrize(("job_status", "outcome"), [("SUCCEEDED", "Succeeded"), ("STOPPED", "Failed"), ("", "Failed")])
+def test_a_ray_job_that_somebody_has_stopped_has_not_succeeded(job_status: str, outcome: str) -> None:
+    job = {"status": {"jobDeploymentStatus": "Complete", "jobStatus": job_status}}
+    assert finished_of(RAY_JOB, job) == (outcome, "")
+
+
+def test_an_app_wrapper_that_failed_has_ended_once_nothing_of_it_is_left() -> None:
+    deployed = {"type": "ResourcesDeployed", "status": "True"}
+    failed: JsonObject = {"status": {"phase": "Failed", "conditions": [deployed]}}
+    assert finished_of(APP_WRAPPER, failed) is None
+    gone = {"status": {"phase": "Failed", "conditions": [{**deployed, "status": "False"}]}}
+    assert finished_of(APP_WRAPPER, gone) == ("Failed", "AppWrapper failed")
+    well = {"status": {"phase": "Succeeded", "conditions": [deployed]}}
+    assert finished_of(APP_WRAPPER, well) == ("Succeeded", "AppWrapper finished successfully")
+
+
 def test_what_was_injected_is_taken_out_and_what_was_there_stays() -> None:
     own = {"key": "own", "operator": "Exists"}
     spec = {"nodeSelector": {"disk": "ssd"}, "tolerations": [own]}
