@@ -21,7 +21,7 @@ import msgspec
 from tests.places import ROOT
 
 PEERS = ROOT / ".kuelog" / "peers"
-API_SERVER, CONTROL_PLANE, KUEUE, HELM = "api-server", "control-plane", "kueue", "helm"
+API_SERVER, CONTROL_PLANE, KUEUE, HELM, KINDS = "api-server", "control-plane", "kueue", "helm", "kinds"
 LOAD = "load.yaml"
 """The load that Kueue's benchmark runner plays by default."""
 TOPOLOGY_LOAD = "tas.yaml"
@@ -33,10 +33,12 @@ class Module(msgspec.Struct, frozen=True, kw_only=True):
 
     path: str
     version: str
-    programs: dict[str, str]
+    programs: dict[str, str] = {}
     """Package by the name of its program."""
     files: dict[str, str] = {}
-    """Other files of the module that belong to its programs, by the name under which they lie beside them."""
+    """Other files of the module, by the name under which they lie in its folder."""
+    folder: str = KUEUE
+    """Where its files lie."""
     siblings: str = ""
     """The version of the modules that it expects in folders beside it, where its own `go.mod` names none."""
     version_variable: str = ""
@@ -66,6 +68,39 @@ MODULES = (
         },
     ),
     Module(path="helm.sh/helm/v3", version="v3.19.5", programs={"helm": "./cmd/helm"}),
+    Module(
+        path="sigs.k8s.io/jobset",
+        version="v0.11.1",
+        files={"jobsets.yaml": "config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml"},
+        folder=KINDS,
+    ),
+    Module(
+        path="github.com/kubeflow/training-operator",
+        version="v1.9.3",
+        files={
+            f"{one}.yaml": f"manifests/base/crds/kubeflow.org_{one}.yaml"
+            for one in ("pytorchjobs", "tfjobs", "xgboostjobs", "paddlejobs", "jaxjobs")
+        },
+        folder=KINDS,
+    ),
+    Module(
+        path="github.com/kubeflow/mpi-operator",
+        version="v0.8.0",
+        files={"mpijobs.yaml": "manifests/base/kubeflow.org_mpijobs.yaml"},
+        folder=KINDS,
+    ),
+    Module(
+        path="github.com/ray-project/kuberay/ray-operator",
+        version="v1.6.0",
+        files={f"{one}.yaml": f"config/crd/bases/ray.io_{one}.yaml" for one in ("rayjobs", "rayclusters")},
+        folder=KINDS,
+    ),
+    Module(
+        path="github.com/project-codeflare/appwrapper",
+        version="v1.2.0",
+        files={"appwrappers.yaml": "config/crd/bases/workload.codeflare.dev_appwrappers.yaml"},
+        folder=KINDS,
+    ),
 )
 _FOLDERS = {
     "etcd": (API_SERVER, CONTROL_PLANE),
@@ -88,9 +123,10 @@ def missing(module: Module, into: Path) -> dict[str, str]:
 
 
 def build(module: Module, into: Path) -> Iterator[str]:
-    """Build what is missing of a module; yields each program that is there now."""
+    """Build what is missing of a module; yields each program or file that is there now."""
     programs = missing(module, into)
-    if not programs:
+    files = {name: path for name, path in module.files.items() if not (into / module.folder / name).exists()}
+    if not programs and not files:
         return
     with _sources(module) as folder:
         for name, package in programs.items():
@@ -101,8 +137,10 @@ def build(module: Module, into: Path) -> Iterator[str]:
                 other.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(first, other)
             yield name
-        for name, path in module.files.items():
-            shutil.copy2(folder / path, into / KUEUE / name)
+        for name, path in files.items():
+            (into / module.folder).mkdir(parents=True, exist_ok=True)
+            shutil.copy2(folder / path, into / module.folder / name)
+            yield name
 
 
 @contextmanager

@@ -12,21 +12,25 @@ from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import yaml
+
 from events.json_object import JsonObject
 from ops.production.process.telemetry import configure_logging
-from tests.peers.build import PEERS
+from tests.peers.build import KINDS, PEERS
 from tests.peers.worlds.compared import MEANT, compared, preempted_for_ever
 from tests.peers.worlds.drawn import FEATURES, PODS_READY, USAGE, World, drawn
 from tests.peers.worlds.here import NeverAtRest, decided_here
-from tests.peers.worlds.jobs import with_specs
+from tests.peers.worlds.stored_specs import with_specs
 from tests.peers.worlds.there import NO_REST, Answer, kueue
 from tests.peers.worlds.varied import varied
 
 
-async def _asked(peers: Path, worlds: list[World], at_once: int, *, fair: bool, more: JsonObject) -> dict[int, Answer]:
+async def _asked(
+    peers: Path, worlds: list[World], at_once: int, *, fair: bool, more: JsonObject, kinds: list[JsonObject]
+) -> dict[int, Answer]:
     answers: dict[int, Answer] = {}
     with TemporaryDirectory(prefix="decided-beside-kueue-") as folder:
-        async with kueue(peers, Path(folder), fair=fair, more=more) as manager:
+        async with kueue(peers, Path(folder), fair=fair, more=more, kinds=kinds) as manager:
             # It holds for all of Kueue: worlds that are played at once would wait for the pods of each other.
             alone = bool((more.get("waitForPodsReady") or {}).get("blockAdmission"))
             at_once = 1 if alone else at_once
@@ -73,11 +77,15 @@ def main() -> int:
         for seed in range(given.seed, given.seed + given.worlds)
     ]
     more = _configured(given.always.split(","), json.loads(given.configuration), block=given.block)
+    files = sorted((given.peers / KINDS).glob("*.yaml")) if "kinds" in given.always.split(",") else []
+    kinds = [yaml.load(one.read_text(), Loader=yaml.CSafeLoader) for one in files]
     kept: Path | None = given.answers
     if kept is not None and kept.exists():
         stored = json.loads(kept.read_text())
     else:
-        asked = asyncio.run(_asked(given.peers.resolve(), worlds, given.at_once, fair=given.fair, more=more))
+        asked = asyncio.run(
+            _asked(given.peers.resolve(), worlds, given.at_once, fair=given.fair, more=more, kinds=kinds)
+        )
         stored = {str(seed): vars(one) for seed, one in asked.items()}
         if kept is not None:
             kept.write_text(json.dumps(stored))
@@ -89,7 +97,8 @@ def main() -> int:
         steps += len(answer["seen"])
         had.update(world.features)
         try:
-            ours = decided_here(with_specs(world, answer.get("jobs", {})), answer["uids"], fair=given.fair, more=more)
+            played = with_specs(world, answer.get("jobs", {}))
+            ours = decided_here(played, answer["uids"], fair=given.fair, more=more, kinds=kinds)
         except NeverAtRest as never:
             last = len(never.seen) - 1
             differences = compared(world, answer["seen"][:last], never.seen, meant)

@@ -32,6 +32,16 @@ ASKED = {
         "apps-v1-deployment": ["CREATE", "UPDATE"],
         "apps-v1-statefulset": ["CREATE", "UPDATE"],
         "trainer-kubeflow-org-v1alpha1-trainjob": ["CREATE"],
+        "jobset-x-k8s-io-v1alpha2-jobset": ["CREATE"],
+        "kubeflow-org-v2beta1-mpijob": ["CREATE"],
+        "kubeflow-org-v1-pytorchjob": ["CREATE"],
+        "kubeflow-org-v1-tfjob": ["CREATE"],
+        "kubeflow-org-v1-xgboostjob": ["CREATE"],
+        "kubeflow-org-v1-paddlejob": ["CREATE"],
+        "kubeflow-org-v1-jaxjob": ["CREATE"],
+        "ray-io-v1-rayjob": ["CREATE"],
+        "ray-io-v1-raycluster": ["CREATE"],
+        "workload-codeflare-dev-v1beta2-appwrapper": ["CREATE"],
         "kueue-x-k8s-io-v1beta2-workload": ["CREATE"],
         "kueue-x-k8s-io-v1beta2-clusterqueue": ["CREATE"],
         "kueue-x-k8s-io-v1beta2-resourceflavor": ["CREATE"],
@@ -42,6 +52,16 @@ ASKED = {
         "apps-v1-deployment": ["CREATE", "UPDATE"],
         "apps-v1-statefulset": ["CREATE", "UPDATE"],
         "trainer-kubeflow-org-v1alpha1-trainjob": ["CREATE", "UPDATE"],
+        "jobset-x-k8s-io-v1alpha2-jobset": ["CREATE", "UPDATE"],
+        "kubeflow-org-v2beta1-mpijob": ["CREATE", "UPDATE"],
+        "kubeflow-org-v1-pytorchjob": ["CREATE", "UPDATE"],
+        "kubeflow-org-v1-tfjob": ["CREATE", "UPDATE"],
+        "kubeflow-org-v1-xgboostjob": ["CREATE", "UPDATE"],
+        "kubeflow-org-v1-paddlejob": ["CREATE", "UPDATE"],
+        "kubeflow-org-v1-jaxjob": ["CREATE", "UPDATE"],
+        "ray-io-v1-rayjob": ["CREATE", "UPDATE"],
+        "ray-io-v1-raycluster": ["CREATE", "UPDATE"],
+        "workload-codeflare-dev-v1beta2-appwrapper": ["CREATE", "UPDATE"],
         "kueue-x-k8s-io-v1beta2-workload": ["CREATE", "UPDATE"],
         "kueue-x-k8s-io-v1beta2-clusterqueue": ["CREATE", "UPDATE"],
         "kueue-x-k8s-io-v1beta2-cohort": ["CREATE", "UPDATE"],
@@ -49,7 +69,17 @@ ASKED = {
     },
 }
 """What Kueue's webhooks are asked about, by the end of their paths."""
-_GROUPS = {"batch": "batch", "": "", "apps": "apps", "kueue": "kueue.x-k8s.io", "trainer": "trainer.kubeflow.org"}
+_GROUPS = {
+    "batch": "batch",
+    "": "",
+    "apps": "apps",
+    "kueue": "kueue.x-k8s.io",
+    "trainer": "trainer.kubeflow.org",
+    "jobset": "jobset.x-k8s.io",
+    "kubeflow": "kubeflow.org",
+    "ray": "ray.io",
+    "workload": "workload.codeflare.dev",
+}
 _PATIENCE_S = 120.0
 
 

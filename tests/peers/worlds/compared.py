@@ -41,7 +41,7 @@ MEANT = {
     "pods of none tried": "Kueue shows how many pods are charged only once a flavor was looked at for them",
     "ghost head": "Kueue 0.17 puts the head of a StrictFIFO queue that is deleted while it is tried back into line, and tries nobody behind it any more",
     "preempted for ever": "two that preempt each other do so for ever, under Kueue until chance ends it: docs/rules/preemption.md#loops",
-    "not told anew": "Kueue says anew how a share stands, how many wait when their local queue is gone, that a queue is inactive, or that a namespace does not match, only when it happens to look again",
+    "not told anew": "Kueue says anew how a share stands, how many wait when their local queue is gone, stopped or goes on, that a queue is inactive, or that a namespace does not match, only when it happens to look again",
     "later checks": "later versions of Kueue, whose rules kuelog has, require checks for all flavors of who waits beside others for some, and drop these",
     "order of checks": "Kueue names the checks that are missing in any order",
     "order of resources": "Kueue looks at the resources of a pod set in any order, and at no other one after one of which there never is enough",
@@ -68,6 +68,10 @@ MEANT = {
     "template of pods": "Kueue keeps labels and annotations of plain pods out of the templates of their Workload",
     "order of pods": "Kueue gives pods of a group that have no ranks their places in any order",
     "restored again": "Kueue puts the template of a job that is evicted back to what it was at first, also when somebody has changed it since",
+    "lost in between": "Kueue 0.17 may keep the quota of a job of whose Workload it makes another one, and never tries that",
+    "moved after eviction": "Kueue leaves a job that was evicted in its queue, whatever queue it names, until it is let in again",
+    "order of flavors": "Kueue takes the selectors of the flavors of a pod set in any order, and where two have the same label keeps the first",
+    "implied submitter": "Kueue does not say where the submitter of a RayJob runs that says nothing of its pod, here it has the flavors that were chosen for it: docs/jobs.md",
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
 """By name, why what is different is meant, or is chance on Kueue's side."""
@@ -201,7 +205,7 @@ class _Around:
                 return "order of checks"
             case ("queues", _, "share") if one.there == self._before(one.path):
                 return "not told anew"
-            case ("queues", name, "pendingWorkloads") if self._lost_a_door(name) and one.there == self._before(
+            case ("queues", name, "pendingWorkloads") if self._has_other_doors(name) and one.there == self._before(
                 one.path
             ):
                 return "not told anew"
@@ -224,7 +228,7 @@ class _Around:
         """Why one side alone has said something of it."""
         if one.here is None and self._had_a_turn_by_its_class(name):
             return "class by turns"
-        kept = one.there == self._before(one.path) and self._world.changes(name, "parallelism")
+        kept = one.there == self._before(one.path) and self._world.resizes(name)
         if one.there is not None and not kept:
             return ""
         if self._is_led_without_a_place(name):
@@ -279,7 +283,7 @@ class _Around:
     def _is_of_silent_class(self, name: str) -> bool:
         """Whether Kueue never said why it waits, as it has said to another one of its queue and priority that asks, or asked, for the same."""
         mine = self.there["workloads"].get(name)
-        if mine is None or ("QuotaReserved" in mine["conditions"] and not self._world.changes(name, "parallelism")):
+        if mine is None or ("QuotaReserved" in mine["conditions"] and not self._world.resizes(name)):
             return False
         ours = self.here["workloads"][name]
         told = ours["conditions"].get("QuotaReserved")
@@ -289,7 +293,7 @@ class _Around:
             and (
                 one["conditions"].get("QuotaReserved") == told
                 or one["requests"] == ours["requests"]
-                or self._world.changes(key, "parallelism")
+                or self._world.resizes(key)
             )
             and "QuotaReserved" in self.there["workloads"].get(key, mine)["conditions"]
             for key, one in self.here["workloads"].items()
@@ -324,11 +328,11 @@ class _Around:
         opened = step.verb == "create" or step.value.get("spec", {}).get("stopPolicy") == "None"
         return step.kind == "LocalQueue" and step.name == door and opened
 
-    def _lost_a_door(self, queue: str) -> bool:
-        """Whether no local queue of a queue is there, or one was deleted or stopped in this step."""
+    def _has_other_doors(self, queue: str) -> bool:
+        """Whether no local queue of a queue is there, or one was deleted, stopped or let go on in this step."""
         step = self.step
-        closed = step.verb == "delete" or step.value.get("spec", {}).get("stopPolicy", "None") != "None"
-        if step.kind == "LocalQueue" and closed and self._world.queue_of(step.name) == queue:
+        changed = step.verb == "delete" or "stopPolicy" in step.value.get("spec", {})
+        if step.kind == "LocalQueue" and changed and self._world.queue_of(step.name) == queue:
             return True
         return not any(self._world.queue_of(door) == queue for door in self.here["doors"])
 

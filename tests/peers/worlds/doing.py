@@ -13,6 +13,7 @@ from events.timestamp import format_timestamp
 from ops.production.kubernetes.client import ApiRequests, path_of
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 from tests.peers.worlds.drawn import STARTS, Step
+from tests.peers.worlds.job_kinds import PLAYED, do_to_job_kind
 from tests.peers.worlds.jobs import do_to_job, job_of
 from tests.peers.worlds.pods import do_to_pods
 
@@ -39,12 +40,16 @@ _PLURALS = {
 
 def resource_of(kind: str) -> Resource:
     """The place of a kind that worlds have."""
+    if kind in PLAYED:
+        return PLAYED[kind].resource
     group, version = ("kueue.x-k8s.io", "v1beta2") if kind in _KUEUE else (_GROUPS.get(kind, ""), "v1")
     plural = _PLURALS.get(kind, f"{kind.lower()}s")
     return Resource(group=group, version=version, plural=plural, kind=kind, namespaced=kind in _SPACED)
 
 
 WORKLOADS = resource_of("Workload")
+MANAGED = ("Workload", "Job", "Pod", *PLAYED)
+"""What a manager decides about, or makes a Workload of."""
 
 
 async def make(client: ApiRequests, value: JsonObject) -> JsonObject:
@@ -64,7 +69,7 @@ async def make(client: ApiRequests, value: JsonObject) -> JsonObject:
 async def do(client: ApiRequests, step: Step, now: Millis) -> JsonObject | None:
     """Do it, and tell what was made; what is not there any more, or may not be made or changed so, is let be."""
     try:
-        if step.kind == "Job" and step.verb != "create":
+        if step.kind in ("Job", *PLAYED) and step.verb != "create":
             await _do_to_job(client, step, now)
         elif step.kind == "Pod" and step.verb != "create":
             await do_to_pods(client, step)
@@ -104,6 +109,8 @@ async def _do_to_job(client: ApiRequests, step: Step, now: Millis) -> None:
     """Do it to a Job, or to its Workload."""
     if step.verb == "check" or "active" in step.value.get("spec", {}):
         await _do_to_workload(client, replace(step, kind="Workload"), now)
+    elif step.kind in PLAYED:
+        await do_to_job_kind(client, step, now)
     else:
         await do_to_job(client, step, now)
 
@@ -135,7 +142,7 @@ async def _change(client: ApiRequests, step: Step) -> JsonObject | None:
             case _:
                 raise AssertionError(step.verb)
     except (ObjectInvalid, ObjectConflict):
-        if step.kind in ("Workload", "Job", "Pod") and step.verb == "create":
+        if step.kind in MANAGED and step.verb == "create":
             raise
     return None
 

@@ -38,6 +38,7 @@ FEATURES = (
     "later",
     "jobs",
     "pods",
+    "kinds",
 )
 """What worlds may have; those that come last are drawn last, so that a world without them stays as it was."""
 EXCLUDED, CARD, SLICE = "example.com/none", "example.com/card", "example.com/slice"
@@ -106,6 +107,10 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
         """Whether somebody changes a field of the spec of a job by hand."""
         return any(one.name == name and field in one.value.get("spec", {}) for one in self.steps if one.verb == "merge")
 
+    def resizes(self, name: str) -> bool:
+        """Whether somebody changes by hand how many pods a job wants."""
+        return self.changes(name, "parallelism") or any(one.name == name for one in self.steps if one.verb == "resize")
+
     def queue_of(self, door: str) -> str:
         """The ClusterQueue that a local queue leads to."""
         return f"{self.space}-q{door.removesuffix('b')[1:]}"
@@ -149,6 +154,7 @@ _HOW_OFTEN = {
     "later": 0.0,
     "jobs": 0.0,
     "pods": 0.0,
+    "kinds": 0.0,
 }
 """How likely a world has it; what takes time or needs a configuration has only who always asks for it."""
 STARTS = "example.com/starts"

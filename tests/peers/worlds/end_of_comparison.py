@@ -13,15 +13,20 @@ _USE = frozenset({"flavorsReservation", "flavorsUsage", "share", "pendingWorkloa
 
 def why_it_ends(world: World, number: int, both_before: tuple[Seen, Seen], there: Seen, here: Seen) -> str:
     """The name of a difference after which the world goes on otherwise, and is compared no more; empty while it is."""
-    if ended := _why_others_hold_quota(world, world.steps[number], both_before, there, here):
+    if _is_lost_in_between(world.steps[number], both_before[0], there):
+        return "lost in between"
+    if _stays_in_its_queue(world.steps[number], there, here):
+        return "moved after eviction"
+    if ended := _why_others_hold_quota(world, number, both_before, there, here):
         return ended
     if _stays_deactivated(there, here):
         return "not reactivated"
     return "deleted child" if child_lost(world, number) and _has_more_room(there, here) else ""
 
 
-def _why_others_hold_quota(world: World, step: Step, both_before: tuple[Seen, Seen], there: Seen, here: Seen) -> str:
+def _why_others_hold_quota(world: World, number: int, both_before: tuple[Seen, Seen], there: Seen, here: Seen) -> str:
     earlier, before = both_before
+    step = world.steps[number]
     if _is_ghost(world, step, before, there, here):
         return "ghost head"
     known = before["workloads"]
@@ -38,7 +43,7 @@ def _why_others_hold_quota(world: World, step: Step, both_before: tuple[Seen, Se
         there
     ):
         return "blocked by checks"
-    if _has_done_of_fewer(world, step, there, here):
+    if _has_done_of_fewer(world, number, there, here):
         return "done of fewer"
     if any(_is_stuck(world, one, here["workloads"].get(name)) for name, one in there["workloads"].items()):
         return "stuck on a flavor"
@@ -54,15 +59,35 @@ def _why_others_hold_quota(world: World, step: Step, both_before: tuple[Seen, Se
     return "refused head yields" if yielded and waited else ""
 
 
-def _has_done_of_fewer(world: World, step: Step, there: Seen, here: Seen) -> bool:
-    """Whether one more pod is done in this step of a workload that runs with fewer than it asked for, and only the use of queues differs."""
-    if step.verb != "reclaim" or there["workloads"] != here["workloads"]:
+def _has_done_of_fewer(world: World, number: int, there: Seen, here: Seen) -> bool:
+    """Whether a pod is done by now of a workload that runs with fewer than it asked for, and only the use of queues differs."""
+    found = [one for one in differences(there, here, ()) if one.path[0] in ("queues", "doors")]
+    alike = all(holds(one) == holds(here["workloads"].get(name, one)) for name, one in there["workloads"].items())
+    if not found or not alike or any(one.path[2] not in _USE for one in found):
         return False
-    if {one.path[2] for one in differences(there, here, ())} - _USE or there["queues"] == here["queues"]:
+    return any(
+        one["count"] < asked.get(name, 0)
+        for done in {step.name for step in world.steps[: number + 1] if step.verb == "reclaim"}
+        for asked in [{one["name"]: one["count"] for one in world.pods_of(done)}]
+        for name, one in there["workloads"].get(done, {}).get("pods", {}).items()
+    )
+
+
+def _is_lost_in_between(step: Step, before: Seen, there: Seen) -> bool:
+    """Whether nobody waits under Kueue for a job that held quota and was changed, and the quota is not back."""
+    known, now = before["workloads"].get(step.name), there["workloads"].get(step.name)
+    if known is None or now is None or not holds(known) or "QuotaReserved" in now["conditions"]:
         return False
-    asked = {one["name"]: one["count"] for one in world.pods_of(step.name)}
-    holds = there["workloads"].get(step.name, {}).get("pods", {})
-    return any(one["count"] < asked.get(name, 0) for name, one in holds.items())
+    reserving = sum(holds(one) for one in there["workloads"].values() if one["door"] == now["door"])
+    return there["doors"].get(now["door"], {}).get("reservingWorkloads", 0) > reserving
+
+
+def _stays_in_its_queue(step: Step, there: Seen, here: Seen) -> bool:
+    """Whether a job that was evicted names another queue, which only kuelog goes by."""
+    mine, ours = there["workloads"].get(step.name), here["workloads"].get(step.name)
+    if step.verb != "move" or mine is None or ours is None:
+        return False
+    return mine["conditions"].get("Evicted", [""])[0] == "True" and mine["door"] != ours["door"]
 
 
 def _is_stuck(world: World, there: Seen, here: Seen | None) -> bool:
@@ -112,7 +137,9 @@ def _has_more_room(there: Seen, here: Seen) -> bool:
 
 
 def _left_in_between(name: str, known: Mapping[str, Seen], both: Mapping[str, tuple[Seen, Seen]]) -> bool:
-    """Whether a workload was evicted in this step on both sides, or somebody was for it."""
+    """Whether a workload was evicted in this step on both sides, or made anew under Kueue, or somebody was evicted for it."""
+    if name in known and _was_made_anew(both[name][1], known[name]):
+        return True
     if name in known and all(evictions(side) > evictions(known[name]) for side in both[name]):
         return True
     return any(
@@ -122,6 +149,12 @@ def _left_in_between(name: str, known: Mapping[str, Seen], both: Mapping[str, tu
         )
         for other in both.keys() & known.keys()
     )
+
+
+def _was_made_anew(here: Seen, known: Seen) -> bool:
+    """Whether a job was evicted here because it asks for other pods, of which Kueue makes another Workload."""
+    before = sum(count for reason, _, count in known["evictions"] if reason == "NoMatchingWorkload")
+    return sum(count for reason, _, count in here["evictions"] if reason == "NoMatchingWorkload") > before
 
 
 def _is_blocked_by_checks(there: Seen) -> bool:

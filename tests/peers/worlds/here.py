@@ -3,7 +3,7 @@
 import asyncio
 import contextvars
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -24,8 +24,9 @@ from ops.sandbox.scenario.platform import convert, suspending, validating
 from ops.sandbox.simulate.simulation import BEGINS
 from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
 from services.runtime.tracing import NoTracer
-from tests.peers.worlds.doing import collect, do, make, start
+from tests.peers.worlds.doing import MANAGED, collect, do, make, start
 from tests.peers.worlds.drawn import CONFIGURED, World
+from tests.peers.worlds.job_kinds import PLAYED, show_as_controllers
 from tests.peers.worlds.jobs import suspend_and_resume
 from tests.peers.worlds.seen import Seen, seen
 from tests.stage.definitions import definitions_of
@@ -57,12 +58,17 @@ class NeverAtRest(Exception):
         self.seen = seen
 
 
-def decided_here(world: World, uids: Mapping[str, str], *, fair: bool, more: JsonObject) -> list[Seen]:
-    """What is seen after each step; workloads and jobs have the UIDs that they are given. Raises `NeverAtRest`."""
+def decided_here(
+    world: World, uids: Mapping[str, str], *, fair: bool, more: JsonObject, kinds: Sequence[JsonObject]
+) -> list[Seen]:
+    """What is seen after each step; workloads and jobs have the UIDs that they are given. Raises `NeverAtRest`.
+
+    `kinds` are the definitions of other kinds of jobs that worlds have.
+    """
     loop = VirtualLoop(f"{world.seed}/order")
     random.seed(f"{world.seed}/patience")
     loop.set_exception_handler(lambda _loop, _context: None)
-    played = _Played(loop, world, uids, fair=fair, more=more)
+    played = _Played(loop, world, uids, fair=fair, more=more, kinds=kinds)
     try:
         return loop.run_until_complete(played.played())
     except _GivenUp as given_up:
@@ -73,9 +79,16 @@ def decided_here(world: World, uids: Mapping[str, str], *, fair: bool, more: Jso
 
 class _Played:
     def __init__(
-        self, loop: VirtualLoop, world: World, uids: Mapping[str, str], *, fair: bool, more: JsonObject
+        self,
+        loop: VirtualLoop,
+        world: World,
+        uids: Mapping[str, str],
+        *,
+        fair: bool,
+        more: JsonObject,
+        kinds: Sequence[JsonObject],
     ) -> None:
-        self._loop, self._world, self._uids = loop, world, uids
+        self._loop, self._world, self._uids, self._kinds = loop, world, uids, kinds
         self._clock = ScaledClock(1.0, BEGINS, loop.time)
         said = {"resources": CONFIGURED, "waitForPodsReady": {"enable": False}, **more}
         configured = configuration_of(said, "the configuration of all worlds").settings
@@ -94,12 +107,12 @@ class _Played:
         self._known: dict[str, str] = {}
 
     def _named(self, operation: str, kind: ApiKind, value: Any) -> Any:
-        given = kind.kind in ("Workload", "Job", "Pod") and operation == "CREATE"
+        given = kind.kind in MANAGED and operation == "CREATE"
         uid = self._uids.get(value["metadata"]["name"], "") if given else ""
         return {**value, "metadata": {**value["metadata"], "uid": uid}} if uid else value
 
     async def played(self) -> list[Seen]:
-        for value in definitions_of("kueue"):
+        for value in (*definitions_of("kueue"), *self._kinds):
             self._cluster.add(value)
         client = InProcessClient(self._cluster.resources, OpenGate(), self._clock.now)
         for value in self._world.objects:
@@ -128,17 +141,27 @@ class _Played:
         workloads, queues, doors = (
             store.of(f"{one}.kueue.x-k8s.io") for one in ("workloads", "clusterqueues", "localqueues")
         )
-        return seen(workloads, queues, doors, store.of("jobs.batch"), store.of("pods"), self._world.space, self._known)
+        jobs, pods = store.of("jobs.batch"), store.of("pods")
+        return seen(workloads, queues, doors, jobs, pods, self._others(), self._world.space, self._known)
+
+    def _others(self) -> dict[str, Mapping[tuple[str, str], JsonObject]]:
+        """Jobs of other kinds, by these."""
+        places = {kind: one.resource for kind, one in PLAYED.items() if self._kinds}
+        return {kind: self._cluster.store.of(f"{one.plural}.{one.group}") for kind, one in places.items()}
 
     async def _rest(self, client: InProcessClient) -> None:
         """Until time has nothing more happen; meanwhile pods of those who are admitted get ready, and Jobs are suspended and resumed."""
-        if not self._world.takes_time and not {"jobs", "pods"} & set(self._world.features):
+        if not self._world.takes_time and not {"jobs", "pods", "kinds"} & set(self._world.features):
             await asyncio.sleep(STEP_S)
             return
         for _ in range(_LOOKS):
             await asyncio.sleep(_LOOK_S)
             store = self._cluster.store
-            await collect(client, store.of("workloads.kueue.x-k8s.io"), store.of("jobs.batch"), store.of("pods"))
+            others = self._others()
+            owners = (store.of("jobs.batch"), store.of("pods"), *others.values())
+            await collect(client, store.of("workloads.kueue.x-k8s.io"), *owners)
+            shown = {kind: list(those.values()) for kind, those in others.items()}
+            await show_as_controllers(client, shown, self._clock.now())
             await suspend_and_resume(client, list(store.of("jobs.batch").values()), self._clock.now())
             await start(client, list(store.of("workloads.kueue.x-k8s.io").values()), self._clock.now())
 

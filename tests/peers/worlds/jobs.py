@@ -249,29 +249,13 @@ async def _show(client: ApiRequests, job: JsonObject, status: JsonObject) -> Non
     await client.merge(JOBS, meta["namespace"], meta["name"], patch, subresource="status")
 
 
-def with_specs(world: World, specs: Mapping[str, JsonObject]) -> World:
-    """The world with specs of Jobs and pods as a real API server has completed them; they are suspended or not as they were drawn."""
-
-    def completed(step: Step) -> Step:
-        if step.kind not in ("Job", "Pod") or step.verb != "create" or step.name not in specs:
-            return step
-        spec = dict(specs[step.name])
-        if step.kind == "Job":
-            spec["suspend"] = step.value["spec"]["suspend"]
-        else:
-            spec.pop("schedulingGates", None)  # Each manager holds it back by a gate of its own.
-        return replace(step, value={**step.value, "spec": spec})
-
-    return replace(world, steps=tuple(completed(step) for step in world.steps))
-
-
 def job_of(workload: JsonObject) -> str:
-    """The name of the Job or pod that a Workload is for, or of the group of pods; empty where it is for none."""
+    """The name of the job or pod that a Workload is for, or of the group of pods; empty where it is for none."""
     meta = workload["metadata"]
     owners = meta.get("ownerReferences") or ()
     if (meta.get("annotations") or {}).get(IS_GROUP_WORKLOAD) == "true":
         return meta["name"]
-    return next((one["name"] for one in owners if one["kind"] in ("Job", "Pod")), "")
+    return next((one["name"] for one in owners), "")
 
 
 def seen_of_job(job: JsonObject) -> dict[str, Any]:
@@ -309,7 +293,7 @@ def seen_of_made(workload: JsonObject) -> dict[str, Any]:
             for one in meta.get("ownerReferences") or ()
         },
         "spec": {name: one for name, one in spec.items() if name not in ("podSets", "active", "priority")},
-        "podSets": {one["name"]: {**one, "template": _flat(one["template"])} for one in spec["podSets"]},
+        "podSets": {one["name"]: {**one, "template": filled(_flat(one["template"]))} for one in spec["podSets"]},
         "reclaimable": [] if ended else look(workload, "status.reclaimablePods") or [],
     }
 
@@ -318,6 +302,18 @@ def but_for_ours(meta: JsonObject) -> dict[str, str]:
     """Annotations but for those that are about decisions of kuelog's log, and those that Kueue 0.17 does not write yet."""
     found = meta.get("annotations") or {}
     return {name: one for name, one in found.items() if not name.startswith("kuelog.io/") and name not in _LATER}
+
+
+def filled(value: Any) -> Any:
+    """A value without what is empty in it, which Go leaves out where it writes one."""
+    match value:
+        case dict():
+            found = {name: filled(one) for name, one in value.items()}
+            return {name: one for name, one in found.items() if one not in ({}, [], None)}
+        case list():
+            return [filled(one) for one in value]
+        case _:
+            return value
 
 
 def _flat(template: Mapping[str, Any]) -> dict[str, Any]:

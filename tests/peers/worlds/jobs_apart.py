@@ -28,6 +28,8 @@ class JobsApart:
                 return "same containers"
             case ("workloads", name, "made", *_) if self._lost_its_class(name, there):
                 return "class gone"
+            case ("jobs", name, *_) if of_job := _of_job(name, one, there):
+                return of_job
             case ("workloads", name, "made", *_) | ("jobs", name, *_):
                 return "restored again" if self._world.changes(name, "template") and _was_evicted(name, there) else ""
             case ("workloads", name, "conditions", kind) if kind in _MADE_ANEW and one.there is None:
@@ -47,6 +49,23 @@ class JobsApart:
             one.verb == "delete" and one.kind == "WorkloadPriorityClass" and one.name == named
             for one in self._world.steps
         )
+
+
+def _of_job(name: str, one: Difference, there: Seen) -> str:
+    """The name of a difference of what a job says of its pods."""
+    match one.path[2:]:
+        case ("spec", "submitterPodTemplate") if one.there is None:
+            return "implied submitter"
+        case (*_, "nodeSelector", _) if one.there and one.here and _has_two_flavors(name, there):
+            return "order of flavors"
+        case _:
+            return ""
+
+
+def _has_two_flavors(name: str, there: Seen) -> bool:
+    """Whether a pod set of a workload has more than one flavor."""
+    pods = there["workloads"].get(name, {}).get("pods", {})
+    return any(len(set(one["flavors"].values())) > 1 for one in pods.values())
 
 
 def _was_evicted(name: str, there: Seen) -> bool:

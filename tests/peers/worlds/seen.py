@@ -9,6 +9,7 @@ from events.api.topology import ApiTopologyAssignment
 from events.json_object import JsonObject
 from events.json_path import look
 from projections.topology.domains.stored_assignment import read_assignment
+from tests.peers.worlds.job_kinds import seen_of_job_kind
 from tests.peers.worlds.jobs import job_of, seen_of_job, seen_of_made
 from tests.peers.worlds.pods import group_of, seen_of_pod
 
@@ -23,19 +24,25 @@ def seen(
     doors: Mapping[Name, JsonObject],
     jobs: Mapping[Name, JsonObject],
     pods: Mapping[Name, JsonObject],
+    kinds: Mapping[str, Mapping[Name, JsonObject]],
     space: str,
     known: dict[str, str],
 ) -> Seen:
-    """One world's part of what is there; Workloads of Jobs are told by the names of these, and so are all UIDs, `known` from before or not."""
+    """One world's part of what is there, jobs of other `kinds` by these; Workloads of Jobs are told by the names of these, and so are all UIDs, `known` from before or not."""
     mine = {job_of(one) or name[1]: one for name, one in workloads.items() if name[0] == space}
     jobs = {name: one for name, one in jobs.items() if name[0] == space}
+    others = {name[1]: (kind, one) for kind, those in kinds.items() for name, one in those.items() if name[0] == space}
     known.update((one["metadata"]["uid"], f"uid of {name}") for name, one in mine.items())
     # The log knows the UID of the job, and of its Workload no other: docs/rules/preemption.md#message.
     known.update((one["metadata"]["uid"], f"uid of {name[1]}") for name, one in jobs.items())
+    known.update((one["metadata"]["uid"], f"uid of {name}") for name, (_, one) in others.items())
     pods = {name: one for name, one in pods.items() if name[0] == space}
     known.update((one["metadata"]["uid"], f"uid of {group_of(one) or name[1]}") for name, one in pods.items())
     of_pods = {name[1]: _without_uids(seen_of_pod(one), known) for name, one in sorted(pods.items())}
     told = {name[1]: _without_uids(seen_of_job(one), known) for name, one in sorted(jobs.items())}
+    told.update(
+        (name, _without_uids(seen_of_job_kind(kind, one), known)) for name, (kind, one) in sorted(others.items())
+    )
     return {
         **({"jobs": told} if told else {}),
         **({"pods": of_pods} if of_pods else {}),

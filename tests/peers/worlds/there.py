@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ from events.timestamp import format_timestamp
 from ops.production.kubernetes.client import KubeClient, connect
 from services.runtime.cluster_port import ObjectConflict, ObjectMissing
 from tests.peers.build import API_SERVER, KUEUE
-from tests.peers.worlds.doing import collect, do, make, resource_of, show, start
+from tests.peers.worlds.doing import MANAGED, collect, do, make, resource_of, show, start
 from tests.peers.worlds.drawn import CONFIGURED, World
+from tests.peers.worlds.job_kinds import PLAYED, show_as_controllers
 from tests.peers.worlds.jobs import job_of, suspend_and_resume
 from tests.peers.worlds.seen import Seen, seen
 from tests.stage.api_server import ApiServer
@@ -26,6 +27,7 @@ from tests.stage.kueue_manager import KueueManager
 
 WORKLOADS, QUEUES, DOORS = "workloads.kueue.x-k8s.io", "clusterqueues.kueue.x-k8s.io", "localqueues.kueue.x-k8s.io"
 JOBS, PODS = "jobs.batch", "pods"
+OTHERS = {kind: f"{one.resource.plural}.{one.resource.group}" for kind, one in PLAYED.items()}
 QUIET_S = 2.0
 """Kueue gathers what it looks at again for a second; who has said nothing for so long on an idle machine has nothing to say."""
 NO_REST = "Kueue does not come to rest"
@@ -57,8 +59,9 @@ class Answer:
 class Kueue:
     """The manager with its API server."""
 
-    def __init__(self, client: KubeClient, caches: Caches, manager: KueueManager) -> None:
-        self._client, self._caches, self._manager = client, caches, manager
+    def __init__(self, client: KubeClient, caches: Caches, manager: KueueManager, kinds: Mapping[str, str]) -> None:
+        """Of jobs of other `kinds`, by these, where the caches have them."""
+        self._client, self._caches, self._manager, self._kinds = client, caches, manager, kinds
         self._wavering: set[tuple[str, str]] = set()
         """Workloads that wait, of which Kueue says something else all the time."""
 
@@ -72,7 +75,7 @@ class Kueue:
 
             async def step(world: World, number: int = number) -> None:
                 made = await do(self._client, world.steps[number], _now())
-                if made is not None and made["kind"] in ("Job", "Pod"):
+                if made is not None and made["kind"] in MANAGED:
                     answers[world.seed].jobs[made["metadata"]["name"]] = made["spec"]
 
             await self._each(mine, answers, step)
@@ -83,7 +86,7 @@ class Kueue:
                 if answers[world.seed].broken:
                     continue
                 objects = [self._caches.of(one) for one in (WORKLOADS, QUEUES, DOORS, JOBS, PODS)]
-                found = seen(*objects, world.space, answers[world.seed].known)
+                found = seen(*objects, self._others(), world.space, answers[world.seed].known)
                 for name in found["workloads"].keys() & {
                     name for space, name in self._wavering if space == world.space
                 }:
@@ -91,7 +94,7 @@ class Kueue:
                 answers[world.seed].seen.append(found)
                 answers[world.seed].uids.update(
                     (name, one["metadata"]["uid"])
-                    for kind in (WORKLOADS, JOBS, PODS)
+                    for kind in (WORKLOADS, JOBS, PODS, *self._kinds.values())
                     for (space, name), one in self._caches.of(kind).items()
                     if space == world.space
                 )
@@ -143,8 +146,11 @@ class Kueue:
                     continue  # Kueue's reconcilers of Jobs and pods do it.
                 if _holds(value, "Evicted") and _holds(value, "QuotaReserved") and not _holds(value, "Finished"):
                     await self._let_go(value)
-            await collect(self._client, *(self._caches.of(one) for one in (WORKLOADS, JOBS, PODS)))
+            owners = (JOBS, PODS, *self._kinds.values())
+            await collect(self._client, *(self._caches.of(one) for one in (WORKLOADS, *owners)))
             await suspend_and_resume(self._client, list(self._caches.of(JOBS).values()), _now())
+            others = {kind: list(those.values()) for kind, those in self._others().items()}
+            await show_as_controllers(self._client, others, _now())
             if timed:
                 await start(self._client, list(self._caches.of(WORKLOADS).values()), _now())
             now = self._versions()
@@ -164,11 +170,16 @@ class Kueue:
     def _versions(self) -> dict[tuple[str, str], Any]:
         """By kind and name, and by world, the version of each object; of who waits all but for why."""
         told = {WORKLOADS: _but_for_words, QUEUES: _version, DOORS: _but_for_counts, JOBS: _version, PODS: _version}
+        told |= dict.fromkeys(self._kinds.values(), _version)
         return {
             (f"{key} {name}", space or name.partition("-")[0]): of(value)
             for key, of in told.items()
             for (space, name), value in self._caches.of(key).items()
         }
+
+    def _others(self) -> dict[str, Mapping[tuple[str, str], JsonObject]]:
+        """Jobs of other kinds, by these."""
+        return {kind: self._caches.of(key) for kind, key in self._kinds.items()}
 
     def _words(self) -> dict[tuple[str, str], str]:
         """By workload that waits, why."""
@@ -224,7 +235,7 @@ def _but_for_counts(value: JsonObject) -> Any:
 
 def _but_for_words(value: JsonObject) -> Any:
     """What is seen of a workload without why it has no quota, and what it was tried with."""
-    (found,) = seen({("", value["metadata"]["name"]): value}, {}, {}, {}, {}, "", {})["workloads"].values()
+    (found,) = seen({("", value["metadata"]["name"]): value}, {}, {}, {}, {}, {}, "", {})["workloads"].values()
     waits = not found["pods"] and found["conditions"].get("QuotaReserved", [""])[0] == "False"
     return {**found, "requests": {}, "conditions": {**found["conditions"], "QuotaReserved": ""}} if waits else found
 
@@ -238,8 +249,13 @@ def _now() -> int:
 
 
 @asynccontextmanager
-async def kueue(peers: Path, folder: Path, *, fair: bool, more: JsonObject) -> AsyncGenerator[Kueue]:
-    """The manager and its API server, which end with the block; `more` is what its configuration says beside that."""
+async def kueue(
+    peers: Path, folder: Path, *, fair: bool, more: JsonObject, kinds: Sequence[JsonObject]
+) -> AsyncGenerator[Kueue]:
+    """The manager and its API server, which end with the block; `more` is what its configuration says beside that.
+
+    `kinds` are the definitions of other kinds of jobs that worlds have.
+    """
     async with AsyncExitStack() as stack:
         server = ApiServer(peers / API_SERVER, folder / "server")
         stack.callback(server.stop)
@@ -254,18 +270,22 @@ async def kueue(peers: Path, folder: Path, *, fair: bool, more: JsonObject) -> A
             peers / KUEUE / "manager",
             server.kubeconfig,
             folder,
+            *(one.framework for one in PLAYED.values() if kinds),
             gates={"SchedulingEquivalenceHashing": True, "AdmissionGatedBy": True},
             more=said,
         )
         definitions = definitions_of("kueue")
         for value in definitions:
             await put_there(client, {**value, "spec": {**value["spec"], "conversion": {"strategy": "None"}}})
+        for value in kinds:
+            await put_there(client, value)
         await manager.install(client, definitions)
         stack.push_async_callback(manager.stop)
         await manager.start(client, definitions)
         caches = Caches(client)
         stack.push_async_callback(caches.close)
-        for value in definitions:
+        for value in (*definitions, *kinds):
             caches.learn(value)
-        await caches.follow(WORKLOADS, QUEUES, DOORS, JOBS, PODS)
-        yield Kueue(client, caches, manager)
+        others = OTHERS if kinds else {}
+        await caches.follow(WORKLOADS, QUEUES, DOORS, JOBS, PODS, *others.values())
+        yield Kueue(client, caches, manager, others)

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from events.json_object import JsonObject
 from tests.peers.worlds.drawn import HOST, Step, World
+from tests.peers.worlds.job_kinds import with_job_kinds
 from tests.peers.worlds.jobs import with_jobs
 from tests.peers.worlds.pods import with_pods
 
@@ -202,5 +203,6 @@ VARIED: Mapping[str, Callable[[World, random.Random], World]] = {
     "later": _later,
     "jobs": with_jobs,
     "pods": with_pods,
+    "kinds": with_job_kinds,
 }
 """By feature, what it does to a world that has it."""
