@@ -259,9 +259,14 @@ def _refuse(world: PreemptionState, workload: Workload, event: AdmissionRefused,
     attempt = event
     last = workload.attempt
     if isinstance(last, AdmissionRefused) and not event.attempts and last.message == event.message:
+        # Recorded in short, because nothing about it had changed.
         attempt = replace(
-            event, attempts=last.attempts, candidates=last.candidates, holders=last.holders
-        )  # Recorded in short, because nothing about it had changed.
+            event,
+            attempts=last.attempts,
+            requests=last.requests,
+            candidates=last.candidates,
+            holders=last.holders,
+        )
     if event.requeue is RequeueReason.PREEMPTION_GATED:
         changed = with_condition(
             changed, true_condition(BLOCKED_ON_GATES, "PreemptionGated", event.message, workload, position)

@@ -16,6 +16,7 @@ from events.admission import (
     Victim,
 )
 from events.workload import PodSetAssignment
+from projections.flavors.assignment import Assignment
 from projections.flavors.scan import comes_round, went_through_all
 from projections.preemption.candidates import Candidate
 from projections.preemption.considered import ConsideredHolders, considered
@@ -96,7 +97,7 @@ def refusal_event(world: QueueState, entry: AdmissionEntry, *, reason: str, mess
     if isinstance(last, AdmissionRefused) and (last.reason, last.requeue) == (reason, entry.requeue):
         if kind and not progress:
             return None
-        if last.message == message:
+        if last.message == message and not _asks_for_others(entry, last):
             if (
                 entry.skipped == last.skipped
                 and progress == last.progress
@@ -114,11 +115,20 @@ def refusal_event(world: QueueState, entry: AdmissionEntry, *, reason: str, mess
         candidates=looked_at.candidates,
         holders=looked_at.holders,
         attempts=_with_holders(world.quota, entry, entry.assignment.attempts),
-        requests=tuple(
-            PodSetAssignment(name=one.name, count=one.count, usage=dict(sorted(one.requests.items())))
-            for one in entry.assignment.pod_sets
-        ),
+        requests=_requests(entry.assignment),
         progress=progress,
+    )
+
+
+def _asks_for_others(entry: AdmissionEntry, last: AdmissionRefused) -> bool:
+    """Whether it was tried with other requests than it was when it was refused, as far as these are on record."""
+    return entry.assignment is not None and bool(last.requests) and last.requests != _requests(entry.assignment)
+
+
+def _requests(assignment: Assignment) -> tuple[PodSetAssignment, ...]:
+    return tuple(
+        PodSetAssignment(name=one.name, count=one.count, usage=dict(sorted(one.requests.items())))
+        for one in assignment.pod_sets
     )
 
 

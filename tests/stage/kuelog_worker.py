@@ -28,10 +28,12 @@ class KuelogWorker:
         prepare: Callable[[Stage], Awaitable[None]] | None = None,
         kinds: tuple[JobKind, ...] = (),
         gates: dict[str, bool] | None = None,
+        cluster: Cluster | None = None,
     ) -> None:
+        """On an embedded cluster, where no other one is given."""
         self.name, self._prepare = name, prepare
         self._settings = SettingsObserved(devices=False, job_kinds=kinds, gates=gates or {})
-        self.stage = Stage(folder / name, clock=clock)
+        self.stage = Stage(folder / name, cluster, clock)
         self.running: Running
         self._opened = AsyncExitStack()
 

@@ -184,8 +184,10 @@ def _app_wrapper(pod_sets: PodSets, chance: random.Random) -> JsonObject:
 
 
 def _component(pod_set: JsonObject, number: int, chance: random.Random) -> JsonObject:
-    # Kueue leaves it out of the Workloads of AppWrappers, and does not count what it takes beside the pods.
+    # Kueue leaves it out of the Workloads of AppWrappers, and does not count what it takes beside the pods, nor what sidecars do.
     template, count = put(pod_set["template"], ("spec", "runtimeClassName"), None), pod_set["count"]
+    for number, _ in enumerate(template["spec"].get("initContainers", ())):
+        template = put(template, ("spec", "initContainers", number, "restartPolicy"), None)
     meta = {"name": f"component-{number}"}
     if count == 1 and chance.random() < 0.5:
         return {"template": {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": template["spec"]}}

@@ -1,5 +1,8 @@
+from msgspec.structs import replace
+
 from events.admission import AdmissionRefused, Mode, PreemptionRequested, Verdict
-from events.quota import LocalQueueObserved, PreemptionPolicy
+from events.quota import LocalQueueObserved, PreemptionPolicy, QueueingStrategy
+from events.workload import WorkloadChanged
 from tests.stories.small_world import GPU, Story, job, platform, queue
 
 
@@ -48,3 +51,22 @@ def test_a_blocked_preemptor_learns_why_each_holder_stays() -> None:
     (refusal,) = [event for event in said if isinstance(event, AdmissionRefused)]
     assert considered(refusal) == [("team/a", Verdict.PRIORITY), ("team/b", Verdict.PRIORITY)]
     assert told.decided() == [], "what is known already is not told again"
+
+
+def test_who_is_refused_for_the_same_cause_and_asks_for_more_by_now_is_told_with_what() -> None:
+    """Its object shows what it would be charged (status.resourceRequests)."""
+    one = job("a", count=1)
+    (pods,) = one.spec.pod_sets
+    nowhere = replace(pods, shape=replace(pods.shape, node_selector={"card": "another"}))
+
+    def asking(count: int) -> WorkloadChanged:
+        return WorkloadChanged(
+            workload="team/a", spec=replace(one.spec, pod_sets=(nowhere, replace(pods, name="more", count=count)))
+        )
+
+    told = Story().told(*platform(nominal=8), replace(queue("cq", nominal=8), strategy=QueueingStrategy.STRICT_FIFO))
+    told.told(replace(one, spec=asking(1).spec)).decided()
+    (refusal,) = [event for event in told.told(asking(2)).decided() if isinstance(event, AdmissionRefused)]
+    assert "doesn't match node affinity" in refusal.message
+    assert [(pod_set.name, pod_set.count) for pod_set in refusal.requests] == [("main", 1), ("more", 2)]
+    assert told.decided() == []
