@@ -244,6 +244,8 @@ class DecidedElsewhere(Event, frozen=True, kw_only=True, tag="DecidedElsewhere.v
     version: int
     """The resourceVersion of the object."""
     status: AdoptedStatus
+    decision: str = ""
+    """The decision that the object is marked with; one that is later than all that the log has made was lost with its end."""
 
 
 class WorkloadChanged(Event, frozen=True, kw_only=True, tag="WorkloadChanged.v1"):

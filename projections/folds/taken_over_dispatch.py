@@ -7,6 +7,7 @@ from events.workload import AdoptedStatus, CheckState, DecidedElsewhere
 from projections.checks.dispatch import Dispatch, check_of
 from projections.checks.dispatch_due import note_due
 from projections.checks.state import DispatchState
+from projections.workloads.decision_mark import number_here
 from projections.workloads.lifecycle import Workload
 
 
@@ -30,15 +31,17 @@ def take_over_dispatch(world: DispatchState, workload: Workload, status: Adopted
 
 
 def take_over_choice(world: DispatchState, workload: Workload, told: DecidedElsewhere) -> None:
-    """Let a workload run where its object says, where the log knows all that this shows but the choice of a cluster.
+    """Let a workload run where its object says, where the log knows all times that this shows but not the choice of a cluster.
 
-    So it is where the log was lost from within a second on: a decision that it has not is told by its time, in seconds.
+    So it is where the choice was lost with the end of the log: it turns no condition that has a time, and its object is
+    marked with it. Or where the log was lost from within the second on in which the check became Ready.
     """
     known, check = world.dispatches.get(workload.key), check_of(world.checks, workload)
-    chosen_here = known is not None and bool(known.cluster)
-    if told.version <= workload.in_cluster.written or chosen_here or not _is_ready(told.status, check):
+    if told.version <= workload.in_cluster.written or not (told.status.cluster and workload.reserved):
         return
-    if told.status.cluster and workload.reserved:
+    chosen_here = known is not None and bool(known.cluster)
+    lost = number_here(told.decision, workload.in_cluster) > workload.decided
+    if lost or (_is_ready(told.status, check) and not chosen_here):
         take_over_dispatch(world, workload, told.status)
 
 

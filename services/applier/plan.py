@@ -8,9 +8,7 @@ from events.amount import Requests
 from events.job_kind import JobKind
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
-from events.subjects import LOG, family_of
 from events.upkeep import DiscardReason
-from events.whole_number import whole_number
 from events.workload import CheckState, ConditionStatus, Member, MemberState
 from projections.checks.dispatch import Dispatch, check_of
 from projections.configuration import Configuration
@@ -19,6 +17,7 @@ from projections.devices.placement.pod_cards import assigned, pins_by_pod
 from projections.devices.state import DeviceState
 from projections.partitions.homes import decided_in
 from projections.queues.waiting import requested_by
+from projections.workloads.decision_mark import number_here
 from projections.workloads.in_cluster import News
 from projections.workloads.lifecycle import EVICTED, PODS_READY, Workload
 from projections.workloads.pods import made_of_pods, with_room
@@ -180,11 +179,8 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
         return self.kind is not None and is_suspended(self.kind, job) is self.run
 
     def since(self, mark: str) -> int:
-        """The number of the decision of this log that a mark names; 0 for one of another log, which is older than all of this.
-
-        The partition does not matter: numbers grow over all in which a workload was ever decided.
-        """
-        return 0 if mark in self.of.in_cluster.marks else number_in(mark)
+        """The number of the decision of this log that a mark names; 0 for one of another log, which is older than all of this."""
+        return number_here(mark, self.of.in_cluster)
 
     @property
     def decision(self) -> str:
@@ -354,9 +350,3 @@ def _kind(settings: SettingsObserved, workload: Workload) -> JobKind | None:
 def _why(workload: Workload) -> tuple[str, str]:
     found = workload.condition(EVICTED)
     return ("", "") if found is None else (f"WorkloadEvictedDueTo{found.reason}", found.message)
-
-
-def number_in(mark: str) -> int:
-    """The number in a mark that was left on an object, as `partition/number`; 0 when it is none of a partition of trees."""
-    found, _, number = mark.rpartition("/")
-    return (whole_number(number) or 0) if family_of(found) == LOG else 0

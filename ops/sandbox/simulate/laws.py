@@ -26,8 +26,8 @@ from projections.budgets.counting import usage_of
 from projections.budgets.partitions import counted_here, is_shared
 from projections.partitions.homes import lineage
 from projections.state_hash import tables
+from projections.workloads.decision_mark import number_in
 from projections.world import World
-from services.applier.plan import number_in
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
 from services.runtime.partition.fold import PartitionFold

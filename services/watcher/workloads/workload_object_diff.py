@@ -84,7 +84,7 @@ def decided_elsewhere(
         return [WorkloadFinished(workload=workload, reason=reason, message=message)]
     if state.adopted is None:
         return []
-    told = DecidedElsewhere(workload=workload, version=version, status=state.adopted)
+    told = DecidedElsewhere(workload=workload, version=version, status=state.adopted, decision=state.decision)
     if not state.adopted.cluster_queue or same_pods(state.spec, reported.spec):
         return [told]
     return [WorkloadChanged(workload=workload, spec=replace(reported.spec, pod_sets=state.spec.pod_sets)), told]

@@ -3,6 +3,7 @@
 Rule: docs/rules/multikueue.md#taken-over
 """
 
+import pytest
 from msgspec.structs import replace
 
 from events.catalogue import AnyEvent
@@ -60,6 +61,14 @@ def found(where: str, *more: Condition, state: CheckState = CheckState.READY) ->
 def elsewhere(where: str) -> DecidedElsewhere:
     """It was known to the log."""
     return DecidedElsewhere(workload=KEY, version=70, status=shown(where))
+
+
+def only_chosen(told: Manager, where: str, decisions: int = 1) -> DecidedElsewhere:
+    """Its object names the cluster that was chosen, so many decisions after the last one of this log: no condition has turned since it got quota."""
+    status = shown(where, state=CheckState.PENDING)
+    held = replace(status.conditions[0], since=told.at)
+    mark = f"LOG_0/{told.world.workloads[KEY].decided + decisions}"
+    return DecidedElsewhere(workload=KEY, version=70, status=replace(status, conditions=(held,)), decision=mark)
 
 
 def copy(where: str, version: int = 50, **since: int) -> RemoteWorkloadObserved:
@@ -160,6 +169,72 @@ def test_what_is_only_nominated_in_that_second_is_no_place_where_it_runs() -> No
     before = told.world.dispatches.get(KEY)
     waits = DecidedElsewhere(workload=KEY, version=70, status=shown("w2", state=CheckState.PENDING))
     assert told.after(waits) == [] and told.world.dispatches.get(KEY) == before
+
+
+@pytest.mark.parametrize("reached", [("w1", "w2"), ("w2",)])
+def test_a_log_of_before_the_choice_waits_for_the_chosen_cluster_though_its_check_is_not_ready_yet(
+    reached: tuple[str, ...],
+) -> None:
+    told = Manager()
+    told.told(*(cluster(name, active=name in reached) for name in ("w1", "w2")))
+    told.after(delegated())
+    lost = told.at
+    told.told(cluster("w1"), cluster("w2", active=False, since=lost))
+    assert told.after(only_chosen(told, "w2")) == []
+    assert told.copy("w1", Admitted=5) == [], "the job may be at work in the other one"
+    told.after(cluster("w2"))
+    assert told.plan.look == "w2" and not told.plan.make and not told.plan.remove
+    assert told.after(copy("w2", Admitted=9)) == [taken("w2")]
+    assert told.plan.remove == (("w1", "copy-w1"),)
+    told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
+    run = told.plan.run
+    assert run is not None and run.make, "it may not be there yet"
+
+
+def test_a_chosen_cluster_of_which_the_log_did_not_know_is_given_up_in_time() -> None:
+    told = Manager()
+    told.after(delegated())
+    told.after(cluster("w2", active=False, since=told.at), only_chosen(told, "w2"))
+    assert told.later(LOST_AFTER - 1000) == []
+    assert why_back(told.later(1000)) == LOST
+
+
+def test_a_chosen_cluster_of_which_the_log_did_not_know_and_that_admits_it_no_more_is_one_of_all() -> None:
+    told = Manager()
+    told.after(delegated())
+    told.after(only_chosen(told, "w2"))
+    assert kinds(told.after(RemoteWorkloadGone(cluster="w2", workload=KEY))) == ["ClustersNominated"]
+    assert told.plan.make == ("w1", "w2")
+
+
+@pytest.mark.parametrize("admits", [(), ("w1",)])
+def test_what_its_object_was_marked_with_by_a_decision_that_the_log_has_is_no_place_where_it_may_run(
+    admits: tuple[str, ...],
+) -> None:
+    told = Manager()
+    told.after(delegated())
+    for where in admits:
+        told.copy(where, Admitted=5)
+    before = told.world.dispatches[KEY]
+    assert told.after(only_chosen(told, "w2", decisions=0)) == [] and told.world.dispatches[KEY] == before
+
+
+def test_a_mark_that_its_object_had_when_it_was_first_seen_is_no_later_decision() -> None:
+    told = Manager()
+    told.after(replace(delegated(), marks=("LOG_0/900",)))
+    before = told.world.dispatches[KEY]
+    marked = replace(only_chosen(told, "w2"), decision="LOG_0/900")
+    assert told.after(marked) == [] and told.world.dispatches[KEY] == before
+
+
+def test_a_log_that_had_chosen_another_cluster_within_the_second_learns_where_its_job_may_be() -> None:
+    told = Manager()
+    told.after(delegated())
+    told.copy("w1", Admitted=5)
+    assert told.world.dispatches[KEY].cluster == "w1"
+    assert told.after(only_chosen(told, "w2")) == [] and told.plan.look == "w2"
+    assert told.after(copy("w2", Admitted=9)) == [taken("w2")]
+    assert told.plan.remove == (("w1", "copy-w1"),)
 
 
 def test_a_log_that_had_it_run_elsewhere_learns_that_it_was_moved() -> None:

@@ -57,6 +57,12 @@ def test_a_job_that_bears_a_decision_which_was_lost_with_the_end_of_the_log_is_s
     assert not play_clusters(252, 180_000).broken
 
 
+def test_a_job_whose_cluster_is_cut_off_starts_nowhere_else_where_the_choice_of_it_was_lost_with_the_end_of_the_log() -> (
+    None
+):
+    assert not play_clusters(6844, 180_000, 16, moves=True).broken
+
+
 def test_jobs_move_when_their_cluster_is_lost() -> None:
     assert any(play_clusters(seed, SPAN).moved for seed in range(1, 7)), "else nothing is tried here"
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from events.api.labels import DECISION
 from events.application import DecisionApplied
 from events.workload import DecidedElsewhere, WorkloadChanged, WorkloadDeleted, WorkloadFinished, WorkloadSubmitted
 from services.jobs.workload_name import workload_name
@@ -196,6 +197,13 @@ def test_what_kueue_has_decided_about_a_known_job_is_told_once_with_what_was_ask
     assert [one.name for one in changed.spec.pod_sets[0].shape.containers] == ["asked-for"]
     assert listed(view, written(9, found(admitted=True))) == []
     assert not any(isinstance(one, WorkloadChanged) for one in view.see("Job", running())), "what was injected"
+
+
+def test_what_its_object_is_marked_with_is_told_along() -> None:
+    value = written(9, found(admitted=True))
+    value["metadata"]["annotations"] = {DECISION: "LOG_0/5"}
+    *_, told = [one for one in listed(who_waits(), value) if isinstance(one, DecidedElsewhere)]
+    assert told.decision == "LOG_0/5"
 
 
 @pytest.mark.parametrize("version", [6, 7])
