@@ -1,6 +1,6 @@
 """A worker that is cut off goes on alone: three real API servers, the manager and one worker under kuelog, the other under Kueue's own manager.
 
-Rule: docs/rules/multikueue.md#lost
+Rule: docs/rules/multikueue.md#at-most-once
 """
 
 import asyncio
