@@ -92,7 +92,15 @@ MODULES = (
     Module(
         path="github.com/ray-project/kuberay/ray-operator",
         version="v1.6.0",
-        files={f"{one}.yaml": f"config/crd/bases/ray.io_{one}.yaml" for one in ("rayjobs", "rayclusters")},
+        files={
+            f"{one}.yaml": f"config/crd/bases/ray.io_{one}.yaml" for one in ("rayjobs", "rayclusters", "rayservices")
+        },
+        folder=KINDS,
+    ),
+    Module(
+        path="github.com/kubeflow/spark-operator/v2",
+        version="v2.5.0",
+        files={"sparkapplications.yaml": "config/crd/bases/sparkoperator.k8s.io_sparkapplications.yaml"},
         folder=KINDS,
     ),
     Module(

@@ -41,6 +41,8 @@ ASKED = {
         "kubeflow-org-v1-jaxjob": ["CREATE"],
         "ray-io-v1-rayjob": ["CREATE"],
         "ray-io-v1-raycluster": ["CREATE"],
+        "ray-io-v1-rayservice": ["CREATE"],
+        "sparkoperator-k8s-io-v1beta2-sparkapplication": ["CREATE"],
         "workload-codeflare-dev-v1beta2-appwrapper": ["CREATE"],
         "kueue-x-k8s-io-v1beta2-workload": ["CREATE"],
         "kueue-x-k8s-io-v1beta2-clusterqueue": ["CREATE"],
@@ -61,6 +63,8 @@ ASKED = {
         "kubeflow-org-v1-jaxjob": ["CREATE", "UPDATE"],
         "ray-io-v1-rayjob": ["CREATE", "UPDATE"],
         "ray-io-v1-raycluster": ["CREATE", "UPDATE"],
+        "ray-io-v1-rayservice": ["CREATE", "UPDATE"],
+        "sparkoperator-k8s-io-v1beta2-sparkapplication": ["CREATE", "UPDATE"],
         "workload-codeflare-dev-v1beta2-appwrapper": ["CREATE", "UPDATE"],
         "kueue-x-k8s-io-v1beta2-workload": ["CREATE", "UPDATE"],
         "kueue-x-k8s-io-v1beta2-clusterqueue": ["CREATE", "UPDATE"],
@@ -78,6 +82,7 @@ _GROUPS = {
     "jobset": "jobset.x-k8s.io",
     "kubeflow": "kubeflow.org",
     "ray": "ray.io",
+    "sparkoperator": "sparkoperator.k8s.io",
     "workload": "workload.codeflare.dev",
 }
 _PATIENCE_S = 120.0

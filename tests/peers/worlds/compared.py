@@ -38,7 +38,7 @@ MEANT = {
     "kept message": "who waits is not tried again while nothing has changed that could let it in: docs/rules/queues.md#retry",
     "head in flight": "Kueue does not count who is tried at the moment among those that wait at a local queue, and counts anew only when something changes",
     "says one and the other": "Kueue tries a head in another order of resources, or on other flavors, again and again, and says something else each time",
-    "pods of none tried": "Kueue shows how many pods are charged only once a flavor was looked at for them",
+    "pods of none tried": "Kueue shows what pods are charged only once a flavor was looked at for them",
     "ghost head": "Kueue 0.17 puts the head of a StrictFIFO queue that is deleted while it is tried back into line, and tries nobody behind it any more",
     "preempted for ever": "two that preempt each other do so for ever, under Kueue until chance ends it: docs/rules/preemption.md#loops",
     "not told anew": "Kueue says anew how a share stands, how many wait when their local queue is gone, stopped or goes on, that a queue is inactive, or that a namespace does not match, only when it happens to look again",
@@ -192,6 +192,8 @@ class _Around:
                 return "later checks"
             case ("workloads", name, "requests", _, "pods") if one.there is None and self._has_no_attempt(name):
                 return "pods of none tried"
+            case ("workloads", name, "requests", *_) if self._was_kept(one) and self._has_no_attempt(name):
+                return "pods of none tried"
             case ("workloads", name, "requests", _):
                 return self._of_silence(name, one)
             case _:
@@ -340,6 +342,10 @@ class _Around:
         """Whether less room is told of here since a Cohort was deleted, after which Kueue looks at nobody."""
         gone = self.step.verb == "delete" and self.step.kind == "Cohort"
         return gone and waits(one.there) and waits(one.here)
+
+    def _was_kept(self, one: Difference) -> bool:
+        """Whether Kueue shows what it showed of a workload before."""
+        return one.path[1] in self.ours["workloads"] and one.there == self._before(one.path)
 
     def _has_no_attempt(self, name: str) -> bool:
         """Whether it was refused before a flavor was looked at."""

@@ -173,10 +173,58 @@ def _ray_job(pod_sets: PodSets, chance: random.Random) -> JsonObject:
     return spec
 
 
+def _ray_service(pod_sets: PodSets, chance: random.Random) -> JsonObject:
+    return {"rayClusterConfig": _ray_cluster(pod_sets, chance)}
+
+
+def _service_says(at: str, state: str, ready: str) -> JsonObject:
+    active = {"rayClusterStatus": {"state": state}}
+    return {"activeServiceStatus": active, "conditions": [_told(at, "Ready", ready, state)]}
+
+
 def _more_of_ray(spec: JsonObject, more: int) -> None:
-    groups = (spec.get("rayClusterSpec") or spec).get("workerGroupSpecs")
+    groups = (spec.get("rayClusterSpec") or spec.get("rayClusterConfig") or spec).get("workerGroupSpecs")
     if groups:
         _add(groups[-1], more)
+
+
+def _spark(pod_sets: PodSets, chance: random.Random) -> JsonObject:
+    driver, executor = _spark_role(pod_sets[0], chance), _spark_role(pod_sets[-1], chance)
+    found: JsonObject = {
+        "type": "Scala",
+        "mode": "cluster",
+        "sparkVersion": "4.0.0",
+        "mainApplicationFile": "local:///x.jar",
+        "driver": driver,
+        "executor": {**executor, "instances": pod_sets[-1]["count"]},
+    }
+    if chance.random() < 0.2:
+        found["dynamicAllocation"] = {"enabled": True, "initialExecutors": chance.choice((1, 2)), "maxExecutors": 4}
+    return found
+
+
+def _spark_role(pod_set: JsonObject, chance: random.Random) -> JsonObject:
+    """A role of about that size: in cores, in JVM memory, and with what its pods say of nodes either here or in a template."""
+    template = pod_set["template"]
+    spec = template["spec"]
+    asked = str(look(spec, "containers.*.resources.requests.cpu") or "1")
+    told = {name: spec[name] for name in ("nodeSelector", "tolerations") if name in spec}
+    found: JsonObject = {"cores": int(asked) if asked.isdigit() else 1, "memory": chance.choice(("512m", "1g"))}
+    if chance.random() < 0.5:
+        kept = {name: spec[name] for name in ("affinity", *told) if name in spec}
+        return {**found, "template": {**template, "spec": {**kept, "containers": [{"name": "x", "image": "i"}]}}}
+    if "metadata" in template and chance.random() < 0.5:
+        found |= template["metadata"]
+    return {**found, **told}
+
+
+def _more_of_spark(spec: JsonObject, more: int) -> None:
+    spec["executor"]["instances"] = max(spec["executor"]["instances"] + more, 1)
+
+
+def _spark_says(state: str) -> JsonObject:
+    message = "it failed" if state == "FAILED" else ""
+    return {"applicationState": {"state": state, "errorMessage": message}, "driverInfo": {}}
 
 
 def _app_wrapper(pod_sets: PodSets, chance: random.Random) -> JsonObject:
@@ -258,6 +306,31 @@ _KINDS = (
         running=lambda _at: {"state": "ready"},
         ended=lambda _at, _fails: {},
         is_over=lambda _job: False,
+    ),
+    PlayedKind(
+        resource=Resource(group="ray.io", version="v1", plural="rayservices", kind="RayService"),
+        framework="ray.io/rayservice",
+        spec=_ray_service,
+        most=3,
+        resized=_more_of_ray,
+        suspended=lambda at: _service_says(at, "suspended", "False"),
+        running=lambda at: _service_says(at, "ready", "True"),
+        ended=lambda _at, _fails: {},
+        is_over=lambda _job: False,
+        suspend=("spec", "rayClusterConfig", "suspend"),
+    ),
+    PlayedKind(
+        resource=Resource(
+            group="sparkoperator.k8s.io", version="v1beta2", plural="sparkapplications", kind="SparkApplication"
+        ),
+        framework="sparkoperator.k8s.io/sparkapplication",
+        spec=_spark,
+        most=2,
+        resized=_more_of_spark,
+        suspended=lambda _at: _spark_says("SUSPENDED"),
+        running=lambda _at: _spark_says("RUNNING"),
+        ended=lambda _at, fails: _spark_says("FAILED" if fails else "COMPLETED"),
+        is_over=_phase("status.applicationState.state", "FAILED", "COMPLETED"),
     ),
     PlayedKind(
         resource=Resource(group="workload.codeflare.dev", version="v1beta2", plural="appwrappers", kind="AppWrapper"),

@@ -34,7 +34,7 @@ class JobsApart:
                 return "restored again" if self._world.changes(name, "template") and _was_evicted(name, there) else ""
             case ("workloads", name, "conditions", kind) if kind in _MADE_ANEW and one.there is None:
                 return "made anew" if _was_made_anew(name, here) else ""
-            case ("workloads", name, "evictions"):
+            case ("workloads", name, "evictions") | ("workloads", name, "checks", _):
                 return "made anew" if _was_made_anew(name, here) else ""
             case ("workloads", name, "requests", *_):
                 return "pods that go" if _waits_for_pods(name, there) and _waits_for_pods(name, here) else ""

@@ -271,7 +271,11 @@ async def kueue(
             server.kubeconfig,
             folder,
             *(one.framework for one in PLAYED.values() if kinds),
-            gates={"SchedulingEquivalenceHashing": True, "AdmissionGatedBy": True},
+            gates={
+                "SchedulingEquivalenceHashing": True,
+                "AdmissionGatedBy": True,
+                "SparkApplicationIntegration": bool(kinds),
+            },
             more=said,
         )
         definitions = definitions_of("kueue")
