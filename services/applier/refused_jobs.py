@@ -43,7 +43,7 @@ class RefusedJobs:
     def observe(self, world: ApplierState, place: str, refused: ObjectRefused) -> None:
         """Take up a job that was refused anew."""
         kind = kinds_of(world.settings).by_place.get(refused.kind)
-        if refused.running and kind is not None:
+        if refused.running and kind is not None and not _holds_quota(world, refused.uid):
             self._stopping.offer(place, RunningRefused(kind, refused))
 
     async def run(self) -> None:
@@ -72,3 +72,8 @@ class RefusedJobs:
             return shows_quota(await self._writer.get(WORKLOADS, meta["namespace"], name))
         except ObjectMissing:
             return False
+
+
+def _holds_quota(world: ApplierState, uid: str) -> bool:
+    """Whether a workload of a job holds quota on the log: that of a slice is not called as others are."""
+    return any(one.reserved and one.owner is not None and one.owner.uid == uid for one in world.workloads.values())

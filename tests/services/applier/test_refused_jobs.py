@@ -16,7 +16,7 @@ from services.jobs.kinds.table import JOB
 from services.jobs.workload_name import workload_name
 from services.runtime.cluster_port import Resource
 from tests.services.applier.in_process import InProcess
-from tests.stories.small_world import Story, platform
+from tests.stories.small_world import Story, job, platform
 
 JOBS = Resource(group="batch", version="v1", plural="jobs", kind="Job")
 NAMESPACES = Resource(plural="namespaces", kind="Namespace")
@@ -25,12 +25,14 @@ NAMESPACES = Resource(plural="namespaces", kind="Namespace")
 async def test_a_job_that_runs_and_is_not_understood_is_stopped_unless_it_was_let_in() -> None:
     cluster, story = InProcess(manifests(), 1), Story()
     await cluster.create(NAMESPACES, "", {"metadata": {"name": "team"}})
-    refused = [await running(cluster, name) for name in ("free", "admitted", "another", "elsewhere")]
+    refused = [await running(cluster, name) for name in ("free", "admitted", "another", "elsewhere", "sliced")]
     await admitted(cluster, refused[1])
     refused[2] = replace(refused[2], uid="of one that was there before")
     refused[3] = replace(refused[3], kind="JobSet")
     suspended = replace(refused[0], name="suspended", running=0)
-    story.told(*platform(nominal=0), suspended, *refused)
+    sliced = job("sliced-7")
+    story.told(*platform(nominal=1), replace(sliced, owner=replace(sliced.owner, uid=refused[4].uid))).decided()
+    story.told(suspended, *refused)
     clock = ScaledClock(100)
     applier = Applier(cluster, MemoryStream(FACTS), clock, "LOG_0", LowPriorityWrites(clock))
     task = asyncio.create_task(applier.run())
@@ -39,7 +41,7 @@ async def test_a_job_that_runs_and_is_not_understood_is_stopped_unless_it_was_le
         await asyncio.sleep(0)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    assert [await is_suspended(cluster, one.name) for one in refused] == [True, False, False, False]
+    assert [await is_suspended(cluster, one.name) for one in refused] == [True, False, False, False, False]
 
 
 async def running(cluster: InProcess, name: str) -> ObjectRefused:
