@@ -131,8 +131,13 @@ async def test_a_job_that_is_not_understood_does_not_run_because_somebody_lets_i
     told = [one for one in stage.of("events") if one["involvedObject"]["name"] == "unclear"]
     assert {one["reason"] for one in told} >= {"ErrWorkloadCompose"}
     await stage.until(lambda: any(one["reason"] == "Stopped" for one in stage.of("events")))
-    await stage.client.merge(
-        JOBS, "default", "unclear", {"metadata": {"labels": {"kueue.x-k8s.io/priority-class": None}}}
+    await stage.add(
+        {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "WorkloadPriorityClass",
+            "metadata": {"name": "not-there"},
+            "value": 1,
+        }
     )
     await stage.until(lambda: stage.running("unclear"))
 

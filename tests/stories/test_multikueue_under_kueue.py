@@ -77,8 +77,8 @@ TRAINING = {
 }
 BIG = {"nvidia.com/gpumem": "30000", "nvidia.com/gpucores": "90"}
 SMALL = {"nvidia.com/gpumem": "5000", "nvidia.com/gpucores": "20"}
-APART = (TRAIN_JOB,)
-"""It has a story of its own."""
+APART = ("TrainJob", "JAXJob")
+"""The first has a story of its own; the webhook of Kueue 0.17 takes none of the second whose Workload was made before it."""
 GATES = {"MultiKueueOrchestratedPreemption": True}
 READY = ("Ready", 'The workload was admitted on "w1"')
 
@@ -334,7 +334,7 @@ async def test_the_groups_of_a_leader_worker_set_run_under_kueue_and_go_with_the
 async def test_a_job_of_any_kind_asks_for_what_kueue_finds_in_it_by_itself(
     real: Real, tmp_path: Path, clock: ScaledClock
 ) -> None:
-    kinds = [one for one in SAMPLED if managed_by_path(SETTINGS, one.group, one.kind) and one not in APART]
+    kinds = [one for one in SAMPLED if managed_by_path(SETTINGS, one.group, one.kind) and one.kind not in APART]
     defined = [definition(one) for one in kinds]
     worker = KueueWorker("w1", assets(), tmp_path, clock, kinds=kinds, others=defined)
     async with asyncio.timeout(500), Stage(tmp_path, real, clock) as stage:
