@@ -19,6 +19,9 @@ from ops.lint.identity import doubled, identity_problems
 from ops.lint.job_rules import job_problems
 from ops.lint.pruning import without_field
 from projections.devices.card_config import HAMI, CardConfig, card_config
+from services.jobs.defaulting import named_queue
+from services.jobs.job_change_rules import said_problems
+from services.jobs.kinds.managed_kinds import kinds_of
 from services.jobs.topology.topology_rules import topology_problems
 from services.validation.conversion.convert import STORED, to_v1beta2
 from services.validation.crosscheck import Objects, crosscheck
@@ -144,6 +147,9 @@ def _nameless_version(value: dict[str, object]) -> list[Problem]:
 def _rules(value: dict[str, object], objects: Objects) -> list[Problem]:
     found = [*crosscheck(value, objects), *validate(value, _SETTINGS)]
     found += [*topology_problems(value, _SETTINGS), *problems_in(value), *job_problems(value)]
+    kind = kinds_of(_SETTINGS).of(str(value.get("apiVersion") or ""), str(value.get("kind") or ""))
+    if kind is not None and named_queue(value):
+        found += said_problems(kind, value)
     found += [*configuration_problems(value), *quota_problems(value, objects)]
     if value.get("kind") == "Job" and not any(one.code.startswith("Exceeds") for one in found):
         found += hosting_problems(value, objects)

@@ -1,4 +1,4 @@
-"""What a job's labels and annotations may not become while it is there, in Kueue's words.
+"""What a job may not say, and what its labels and annotations may not become while it is there, in Kueue's words.
 
 Rules: docs/rules/eviction.md#by-hand, docs/rules/objects.md#admission-gates, docs/rules/queues.md#class-changes
 """
@@ -14,6 +14,8 @@ from services.jobs.job_status import is_suspended
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.jobs.kinds.pod_readers import pods_of
 from services.jobs.kinds.pods import labels_of
+from services.jobs.kinds.ray_rules import ray_problems
+from services.jobs.kinds.spark_rules import spark_problems
 from services.jobs.kinds.table import JOB, POD
 from services.jobs.priority_class_rules import class_problems
 from services.validation.fields.admission_gates import gate_problems, gate_update_problems
@@ -29,12 +31,18 @@ def job_problems(old: JsonObject | None, new: JsonObject, settings: SettingsObse
         return []
     gates = str(object_at(new, "metadata", "annotations").get(ADMISSION_GATED_BY) or "")
     if old is None:
-        return [*gate_problems(gates), *_fewer(kind, new)]
+        return [*gate_problems(gates), *_fewer(kind, new), *said_problems(kind, new)]
     before = str(object_at(old, "metadata", "annotations").get(ADMISSION_GATED_BY) or "")
     found = gate_update_problems(before, gates) if before != gates else []
+    found += [one for one in said_problems(kind, new) if one not in said_problems(kind, old)]
     of_pods = kind.reader == POD.reader
     found += class_problems(old, new, running=not of_pods and not is_suspended(kind, new))
     return found if of_pods else [*found, *_of_running(kind, old, new)]
+
+
+def said_problems(kind: JobKind, job: JsonObject) -> list[Problem]:
+    """What a job of one of Ray's kinds or of Spark's says that can't be managed so."""
+    return [*ray_problems(kind, job), *spark_problems(kind, job)]
 
 
 def _fewer(kind: JobKind, job: JsonObject) -> list[Problem]:

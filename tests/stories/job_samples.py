@@ -72,7 +72,11 @@ SPECS: dict[str, Callable[[], JsonObject]] = {
     "XGBoostJob": _roles("xgbReplicaSpecs", "Master", "Worker"),
     "PaddleJob": _roles("paddleReplicaSpecs", "Master", "Worker"),
     "JAXJob": _roles("jaxReplicaSpecs", "Worker"),
-    "RayJob": lambda: {"entrypoint": "python x.py", "rayClusterSpec": _ray()},
+    "RayJob": lambda: {
+        "entrypoint": "python x.py",
+        "shutdownAfterJobFinishes": True,
+        "rayClusterSpec": _ray(),
+    },
     "RayCluster": _ray,
     "RayService": lambda: {"rayClusterConfig": _ray()},
     "AppWrapper": _wrapper,

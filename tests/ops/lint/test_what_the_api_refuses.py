@@ -125,3 +125,9 @@ def test_a_field_of_the_wrong_type_does_not_hide_the_other_mistakes(tmp_path: Pa
         ("error", "NotSupported", "spec.queueingStrategy"),
         ("error", "NotSupported", "spec.stopPolicy"),
     ]
+
+
+def test_a_job_of_ray_that_would_run_on_without_quota_is_named(tmp_path: Path) -> None:
+    stays = named("ray.io/v1", "RayJob", spec={"rayClusterSpec": {"headGroupSpec": {"template": {"spec": {}}}}})
+    stays["metadata"] = {"name": "x", "namespace": "team", "labels": {"kueue.x-k8s.io/queue-name": "lq"}}
+    assert ("error", "Invalid", "spec.shutdownAfterJobFinishes") in told(tmp_path, stays)

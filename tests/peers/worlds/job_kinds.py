@@ -190,7 +190,7 @@ def _more_of_ray(spec: JsonObject, more: int) -> None:
 
 def _spark(pod_sets: PodSets, chance: random.Random) -> JsonObject:
     driver, executor = _spark_role(pod_sets[0], chance), _spark_role(pod_sets[-1], chance)
-    found: JsonObject = {
+    return {
         "type": "Scala",
         "mode": "cluster",
         "sparkVersion": "4.0.0",
@@ -198,9 +198,6 @@ def _spark(pod_sets: PodSets, chance: random.Random) -> JsonObject:
         "driver": driver,
         "executor": {**executor, "instances": pod_sets[-1]["count"]},
     }
-    if chance.random() < 0.2:
-        found["dynamicAllocation"] = {"enabled": True, "initialExecutors": chance.choice((1, 2)), "maxExecutors": 4}
-    return found
 
 
 def _spark_role(pod_set: JsonObject, chance: random.Random) -> JsonObject:

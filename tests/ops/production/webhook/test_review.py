@@ -136,6 +136,7 @@ def test_only_kinds_that_can_grow_are_elastic_and_not_together_with_partial_admi
 ) -> None:
     value: JsonObject = {**job(NAMED), "kind": kind, "apiVersion": api}
     value["metadata"] = {**value["metadata"], "annotations": annotations}
+    value["spec"] |= {"shutdownAfterJobFinishes": True, "rayClusterSpec": {"headGroupSpec": {}}}
     group = api.rpartition("/")[0]
     response = verdict(review(kind, value, group=group))
     assert response["allowed"] is not bool(told)
@@ -148,7 +149,8 @@ def test_only_kinds_that_can_grow_are_elastic_and_not_together_with_partial_admi
 def test_rays_own_autoscaler_is_for_jobs_that_are_elastic(kind: str, at: str) -> None:
     value: JsonObject = {**job(NAMED), "kind": kind, "apiVersion": "ray.io/v1"}
     field = f"spec.{at}enableInTreeAutoscaling"
-    value = put(value, tuple(field.split(".")), True)  # noqa: FBT003 - a field of the job
+    for name in (field, "spec.shutdownAfterJobFinishes"):
+        value = put(value, tuple(name.split(".")), True)  # noqa: FBT003 - a field of the job
     refused = verdict(review(kind, value, group="ray.io"))
     assert not refused["allowed"]
     told = "a kueue managed job should only use autoscaling when workload slicing is enabled"
@@ -159,6 +161,18 @@ def test_rays_own_autoscaler_is_for_jobs_that_are_elastic(kind: str, at: str) ->
     assert not verdict(review(kind, elastic, group="ray.io"), off)["allowed"]
     unnamed = put(value, ("metadata", "labels"), {})
     assert verdict(review(kind, unnamed, group="ray.io"))["allowed"], "it waits in no queue"
+
+
+def test_a_ray_job_whose_cluster_stays_is_refused_when_it_is_made_and_when_it_becomes_one() -> None:
+    value: JsonObject = {**job(NAMED), "kind": "RayJob", "apiVersion": "ray.io/v1"}
+    value["spec"] = {"suspend": True, "rayClusterSpec": {"headGroupSpec": {}}, "shutdownAfterJobFinishes": True}
+    stays = put(value, ("spec", "shutdownAfterJobFinishes"), None)
+    assert verdict(review("RayJob", value, group="ray.io"))["allowed"]
+    refused = verdict(review("RayJob", stays, group="ray.io"))
+    assert "a kueue managed job should delete the cluster after finishing" in refused["status"]["message"]
+    assert not verdict(review("RayJob", stays, group="ray.io", old=value))["allowed"]
+    other = put(stays, ("spec", "entrypoint"), "python y.py")
+    assert verdict(review("RayJob", other, group="ray.io", old=stays))["allowed"], "it was there before"
 
 
 def test_a_job_does_not_become_elastic_or_cease_to_be_so() -> None:
