@@ -98,12 +98,6 @@ MODULES = (
         folder=KINDS,
     ),
     Module(
-        path="github.com/kubeflow/spark-operator/v2",
-        version="v2.5.0",
-        files={"sparkapplications.yaml": "config/crd/bases/sparkoperator.k8s.io_sparkapplications.yaml"},
-        folder=KINDS,
-    ),
-    Module(
         path="github.com/project-codeflare/appwrapper",
         version="v1.2.0",
         files={"appwrappers.yaml": "config/crd/bases/workload.codeflare.dev_appwrappers.yaml"},

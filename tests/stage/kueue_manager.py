@@ -42,7 +42,6 @@ ASKED = {
         "ray-io-v1-rayjob": ["CREATE"],
         "ray-io-v1-raycluster": ["CREATE"],
         "ray-io-v1-rayservice": ["CREATE"],
-        "sparkoperator-k8s-io-v1beta2-sparkapplication": ["CREATE"],
         "workload-codeflare-dev-v1beta2-appwrapper": ["CREATE"],
         "kueue-x-k8s-io-v1beta2-workload": ["CREATE"],
         "kueue-x-k8s-io-v1beta2-clusterqueue": ["CREATE"],
@@ -64,7 +63,6 @@ ASKED = {
         "ray-io-v1-rayjob": ["CREATE", "UPDATE"],
         "ray-io-v1-raycluster": ["CREATE", "UPDATE"],
         "ray-io-v1-rayservice": ["CREATE", "UPDATE"],
-        "sparkoperator-k8s-io-v1beta2-sparkapplication": ["CREATE", "UPDATE"],
         "workload-codeflare-dev-v1beta2-appwrapper": ["CREATE", "UPDATE"],
         "kueue-x-k8s-io-v1beta2-workload": ["CREATE", "UPDATE"],
         "kueue-x-k8s-io-v1beta2-clusterqueue": ["CREATE", "UPDATE"],
@@ -82,7 +80,6 @@ _GROUPS = {
     "jobset": "jobset.x-k8s.io",
     "kubeflow": "kubeflow.org",
     "ray": "ray.io",
-    "sparkoperator": "sparkoperator.k8s.io",
     "workload": "workload.codeflare.dev",
 }
 _PATIENCE_S = 120.0

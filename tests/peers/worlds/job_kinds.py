@@ -12,7 +12,14 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from events.api.labels import ADMISSION_GATED_BY, MAX_EXEC_TIME_SECONDS, PRIORITY_CLASS, QUEUE_NAME
+from events.api.labels import (
+    ADMISSION_GATED_BY,
+    MAX_EXEC_TIME_SECONDS,
+    PODSET_SLICE_REQUIRED_TOPOLOGY,
+    PODSET_SLICE_SIZE,
+    PRIORITY_CLASS,
+    QUEUE_NAME,
+)
 from events.event import Millis
 from events.json_object import JsonObject
 from events.json_path import get, look, put
@@ -142,8 +149,11 @@ def _training(kind: str, specs: str, *roles: str, version: str = "v1") -> Played
 
 def _ray_cluster(pod_sets: PodSets, chance: random.Random) -> JsonObject:
     head, *workers = pod_sets
+    template = head["template"]
+    for one in (PODSET_SLICE_SIZE, PODSET_SLICE_REQUIRED_TOPOLOGY):  # It is one pod, whatever was drawn.
+        template = put(template, ("metadata", "annotations", one), None)
     return {
-        "headGroupSpec": {"rayStartParams": {}, "template": head["template"]},
+        "headGroupSpec": {"rayStartParams": {}, "template": template},
         "workerGroupSpecs": [
             {
                 "groupName": one["name"],
@@ -186,42 +196,6 @@ def _more_of_ray(spec: JsonObject, more: int) -> None:
     groups = (spec.get("rayClusterSpec") or spec.get("rayClusterConfig") or spec).get("workerGroupSpecs")
     if groups:
         _add(groups[-1], more)
-
-
-def _spark(pod_sets: PodSets, chance: random.Random) -> JsonObject:
-    driver, executor = _spark_role(pod_sets[0], chance), _spark_role(pod_sets[-1], chance)
-    return {
-        "type": "Scala",
-        "mode": "cluster",
-        "sparkVersion": "4.0.0",
-        "mainApplicationFile": "local:///x.jar",
-        "driver": driver,
-        "executor": {**executor, "instances": pod_sets[-1]["count"]},
-    }
-
-
-def _spark_role(pod_set: JsonObject, chance: random.Random) -> JsonObject:
-    """A role of about that size: in cores, in JVM memory, and with what its pods say of nodes either here or in a template."""
-    template = pod_set["template"]
-    spec = template["spec"]
-    asked = str(look(spec, "containers.*.resources.requests.cpu") or "1")
-    told = {name: spec[name] for name in ("nodeSelector", "tolerations") if name in spec}
-    found: JsonObject = {"cores": int(asked) if asked.isdigit() else 1, "memory": chance.choice(("512m", "1g"))}
-    if chance.random() < 0.5:
-        kept = {name: spec[name] for name in ("affinity", *told) if name in spec}
-        return {**found, "template": {**template, "spec": {**kept, "containers": [{"name": "x", "image": "i"}]}}}
-    if "metadata" in template and chance.random() < 0.5:
-        found |= template["metadata"]
-    return {**found, **told}
-
-
-def _more_of_spark(spec: JsonObject, more: int) -> None:
-    spec["executor"]["instances"] = max(spec["executor"]["instances"] + more, 1)
-
-
-def _spark_says(state: str) -> JsonObject:
-    message = "it failed" if state == "FAILED" else ""
-    return {"applicationState": {"state": state, "errorMessage": message}, "driverInfo": {}}
 
 
 def _app_wrapper(pod_sets: PodSets, chance: random.Random) -> JsonObject:
@@ -315,19 +289,6 @@ _KINDS = (
         ended=lambda _at, _fails: {},
         is_over=lambda _job: False,
         suspend=("spec", "rayClusterConfig", "suspend"),
-    ),
-    PlayedKind(
-        resource=Resource(
-            group="sparkoperator.k8s.io", version="v1beta2", plural="sparkapplications", kind="SparkApplication"
-        ),
-        framework="sparkoperator.k8s.io/sparkapplication",
-        spec=_spark,
-        most=2,
-        resized=_more_of_spark,
-        suspended=lambda _at: _spark_says("SUSPENDED"),
-        running=lambda _at: _spark_says("RUNNING"),
-        ended=lambda _at, fails: _spark_says("FAILED" if fails else "COMPLETED"),
-        is_over=_phase("status.applicationState.state", "FAILED", "COMPLETED"),
     ),
     PlayedKind(
         resource=Resource(group="workload.codeflare.dev", version="v1beta2", plural="appwrappers", kind="AppWrapper"),

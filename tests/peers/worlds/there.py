@@ -271,11 +271,7 @@ async def kueue(
             server.kubeconfig,
             folder,
             *(one.framework for one in PLAYED.values() if kinds),
-            gates={
-                "SchedulingEquivalenceHashing": True,
-                "AdmissionGatedBy": True,
-                "SparkApplicationIntegration": bool(kinds),
-            },
+            gates={"SchedulingEquivalenceHashing": True, "AdmissionGatedBy": True},
             more=said,
         )
         definitions = definitions_of("kueue")
