@@ -34,7 +34,8 @@ def job_problems(old: JsonObject | None, new: JsonObject, settings: SettingsObse
         return [*gate_problems(gates), *_fewer(kind, new), *said_problems(kind, new)]
     before = str(object_at(old, "metadata", "annotations").get(ADMISSION_GATED_BY) or "")
     found = gate_update_problems(before, gates) if before != gates else []
-    found += [one for one in said_problems(kind, new) if one not in said_problems(kind, old)]
+    said = said_problems(kind, old)
+    found += [one for one in said_problems(kind, new) if one not in said]
     of_pods = kind.reader == POD.reader
     found += class_problems(old, new, running=not of_pods and not is_suspended(kind, new))
     return found if of_pods else [*found, *_of_running(kind, old, new)]

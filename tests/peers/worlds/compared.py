@@ -230,7 +230,7 @@ class _Around:
         """Why one side alone has said something of it."""
         if one.here is None and self._had_a_turn_by_its_class(name):
             return "class by turns"
-        kept = one.there == self._before(one.path) and self._world.resizes(name)
+        kept = self._was_kept(one) and self._world.resizes(name)
         if one.there is not None and not kept:
             return ""
         if self._is_led_without_a_place(name):
@@ -241,7 +241,7 @@ class _Around:
         known = name in self.ours["workloads"]
         if silent := self._of_silence(name, one):
             return silent
-        if known and one.there == self._before(one.path) and (is_news(one.here) or self._cohort_deleted(one)):
+        if self._was_kept(one) and (is_news(one.here) or self._cohort_deleted(one)):
             return "not told anew"
         if one.there and one.there[2] == NO_LONGER_FITS and waits(one.here) and one.here == self._before(one.path):
             return "overtaken"

@@ -1,6 +1,6 @@
 """How a step of a world is done on an API, whoever decides behind it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -13,12 +13,10 @@ from events.timestamp import format_timestamp
 from ops.production.kubernetes.client import ApiRequests, path_of
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 from tests.peers.worlds.drawn import STARTS, Step
-from tests.peers.worlds.job_kinds import PLAYED, do_to_job_kind
+from tests.peers.worlds.job_kinds import PLAYED, Objects, do_to_job_kind
 from tests.peers.worlds.jobs import do_to_job, job_of
 from tests.peers.worlds.pods import do_to_pods
 
-Objects = Mapping[tuple[str, str], JsonObject]
-"""By namespace and name."""
 _KUEUE = (
     "Workload",
     "ClusterQueue",

@@ -5,7 +5,15 @@ from collections.abc import Mapping
 from tests.peers.worlds.difference import differences
 from tests.peers.worlds.drawn import Step, World
 from tests.peers.worlds.seen import Seen
-from tests.peers.worlds.standing import NO_LONGER_FITS, evictions, holds, is_blocked, preemptions, strategy
+from tests.peers.worlds.standing import (
+    NO_LONGER_FITS,
+    evictions,
+    holds,
+    is_blocked,
+    preemptions,
+    resizings,
+    strategy,
+)
 
 _USE = frozenset({"flavorsReservation", "flavorsUsage", "share", "pendingWorkloads"})
 """What queues show of what is used of them, and how many wait, of whom one may be on its way."""
@@ -65,12 +73,15 @@ def _has_done_of_fewer(world: World, number: int, there: Seen, here: Seen) -> bo
     alike = all(holds(one) == holds(here["workloads"].get(name, one)) for name, one in there["workloads"].items())
     if not found or not alike or any(one.path[2] not in _USE for one in found):
         return False
-    return any(
-        one["count"] < asked.get(name, 0)
-        for done in {step.name for step in world.steps[: number + 1] if step.verb == "reclaim"}
-        for asked in [{one["name"]: one["count"] for one in world.pods_of(done)}]
-        for name, one in there["workloads"].get(done, {}).get("pods", {}).items()
-    )
+    done = {step.name for step in world.steps[: number + 1] if step.verb == "reclaim"}
+    return any(_has_fewer(world, name, there) for name in done)
+
+
+def _has_fewer(world: World, name: str, there: Seen) -> bool:
+    """Whether a workload was let in with fewer pods than it asked for."""
+    asked = {one["name"]: one["count"] for one in world.pods_of(name)}
+    given = there["workloads"].get(name, {}).get("pods", {})
+    return any(one["count"] < asked.get(pod_set, 0) for pod_set, one in given.items())
 
 
 def _is_lost_in_between(step: Step, before: Seen, there: Seen) -> bool:
@@ -138,7 +149,7 @@ def _has_more_room(there: Seen, here: Seen) -> bool:
 
 def _left_in_between(name: str, known: Mapping[str, Seen], both: Mapping[str, tuple[Seen, Seen]]) -> bool:
     """Whether a workload was evicted in this step on both sides, or made anew under Kueue, or somebody was evicted for it."""
-    if name in known and _was_made_anew(both[name][1], known[name]):
+    if name in known and resizings(both[name][1]) > resizings(known[name]):
         return True
     if name in known and all(evictions(side) > evictions(known[name]) for side in both[name]):
         return True
@@ -149,12 +160,6 @@ def _left_in_between(name: str, known: Mapping[str, Seen], both: Mapping[str, tu
         )
         for other in both.keys() & known.keys()
     )
-
-
-def _was_made_anew(here: Seen, known: Seen) -> bool:
-    """Whether a job was evicted here because it asks for other pods, of which Kueue makes another Workload."""
-    before = sum(count for reason, _, count in known["evictions"] if reason == "NoMatchingWorkload")
-    return sum(count for reason, _, count in here["evictions"] if reason == "NoMatchingWorkload") > before
 
 
 def _is_blocked_by_checks(there: Seen) -> bool:

@@ -26,7 +26,7 @@ from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
 from services.runtime.tracing import NoTracer
 from tests.peers.worlds.doing import MANAGED, collect, do, make, start
 from tests.peers.worlds.drawn import CONFIGURED, World
-from tests.peers.worlds.job_kinds import PLAYED, show_as_controllers
+from tests.peers.worlds.job_kinds import STORED_AT, Objects, show_as_controllers
 from tests.peers.worlds.jobs import suspend_and_resume
 from tests.peers.worlds.seen import Seen, seen
 from tests.stage.definitions import definitions_of
@@ -144,10 +144,9 @@ class _Played:
         jobs, pods = store.of("jobs.batch"), store.of("pods")
         return seen(workloads, queues, doors, jobs, pods, self._others(), self._world.space, self._known)
 
-    def _others(self) -> dict[str, Mapping[tuple[str, str], JsonObject]]:
+    def _others(self) -> dict[str, Objects]:
         """Jobs of other kinds, by these."""
-        places = {kind: one.resource for kind, one in PLAYED.items() if self._kinds}
-        return {kind: self._cluster.store.of(f"{one.plural}.{one.group}") for kind, one in places.items()}
+        return {kind: self._cluster.store.of(key) for kind, key in STORED_AT.items() if self._kinds}
 
     async def _rest(self, client: InProcessClient) -> None:
         """Until time has nothing more happen; meanwhile pods of those who are admitted get ready, and Jobs are suspended and resumed."""
@@ -160,8 +159,7 @@ class _Played:
             others = self._others()
             owners = (store.of("jobs.batch"), store.of("pods"), *others.values())
             await collect(client, store.of("workloads.kueue.x-k8s.io"), *owners)
-            shown = {kind: list(those.values()) for kind, those in others.items()}
-            await show_as_controllers(client, shown, self._clock.now())
+            await show_as_controllers(client, others, self._clock.now())
             await suspend_and_resume(client, list(store.of("jobs.batch").values()), self._clock.now())
             await start(client, list(store.of("workloads.kueue.x-k8s.io").values()), self._clock.now())
 

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -17,8 +18,6 @@ from events.api.labels import (
     MAX_EXEC_TIME_SECONDS,
     PODSET_SLICE_REQUIRED_TOPOLOGY,
     PODSET_SLICE_SIZE,
-    PRIORITY_CLASS,
-    QUEUE_NAME,
 )
 from events.event import Millis
 from events.json_object import JsonObject
@@ -26,9 +25,20 @@ from events.json_path import get, look, put
 from events.timestamp import format_timestamp
 from ops.production.kubernetes.client import ApiRequests
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
-from tests.peers.worlds.drawn import STARTS, Step, World
-from tests.peers.worlds.jobs import TOPOLOGY, but_for_ours, class_of, filled, text_of, with_classes
+from tests.peers.worlds.drawn import Step, World
+from tests.peers.worlds.jobs import (
+    annotated,
+    but_for_ours,
+    filled,
+    insert_changes,
+    job_labels,
+    of_job,
+    topology_notes,
+    with_classes,
+)
 
+Objects = Mapping[tuple[str, str], JsonObject]
+"""By namespace and name."""
 PodSets = Sequence[JsonObject]
 """Of each set its `name`, its `count`, and the `template` of its pods."""
 
@@ -85,8 +95,8 @@ def _job_set_says(kind: str, status: str, reason: str) -> Callable[[str], JsonOb
 
 
 def _job_set_ended(at: str, fails: bool) -> JsonObject:  # noqa: FBT001 - as all kinds say it
-    reason = "FailedJobs" if fails else "AllJobsCompleted"
-    return {"conditions": [_told(at, "Failed" if fails else "Completed", "True", reason)]}
+    told = ("Failed", "True", "FailedJobs") if fails else ("Completed", "True", "AllJobsCompleted")
+    return _job_set_says(*told)(at)
 
 
 def _one_job_done(job: JsonObject) -> JsonObject:
@@ -205,8 +215,8 @@ def _app_wrapper(pod_sets: PodSets, chance: random.Random) -> JsonObject:
 def _component(pod_set: JsonObject, number: int, chance: random.Random) -> JsonObject:
     # Kueue leaves it out of the Workloads of AppWrappers, and does not count what it takes beside the pods, nor what sidecars do.
     template, count = put(pod_set["template"], ("spec", "runtimeClassName"), None), pod_set["count"]
-    for number, _ in enumerate(template["spec"].get("initContainers", ())):
-        template = put(template, ("spec", "initContainers", number, "restartPolicy"), None)
+    for index, _ in enumerate(template["spec"].get("initContainers", ())):
+        template = put(template, ("spec", "initContainers", index, "restartPolicy"), None)
     meta = {"name": f"component-{number}"}
     if count == 1 and chance.random() < 0.5:
         return {"template": {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": template["spec"]}}
@@ -304,6 +314,8 @@ _KINDS = (
 )
 PLAYED: Mapping[str, PlayedKind] = {one.resource.kind: one for one in _KINDS}
 """By kind."""
+STORED_AT: Mapping[str, str] = {kind: f"{one.resource.plural}.{one.resource.group}" for kind, one in PLAYED.items()}
+"""By kind, how those who hold objects call its place."""
 
 
 def with_job_kinds(world: World, chance: random.Random) -> World:
@@ -315,42 +327,16 @@ def with_job_kinds(world: World, chance: random.Random) -> World:
         if step.kind == "Workload" and step.verb == "create" and chance.random() < 0.9:
             many = len(step.value["spec"]["podSets"])
             kinds[step.name] = chance.choice([name for name, one in PLAYED.items() if one.most >= many])
-        known = step.kind == "Workload" and step.name in kinds
-        steps.append(_of_job(step, kinds[step.name], world, classes, chance) if known else step)
-    for name, kind in sorted(kinds.items()):
-        first = next(number for number, one in enumerate(steps) if one.name == name and one.verb == "create")
-        for _ in range(chance.choice((0, 0, 1, 1, 2))):
-            steps.insert(chance.randint(first + 1, len(steps)), _change(world, name, kind, chance))
+        kind = kinds.get(step.name, "") if step.kind == "Workload" else ""
+        steps.append(of_job(step, kind, world, classes, chance, partial(_job, kind)) if kind else step)
+    insert_changes(steps, kinds, lambda made: _change(world, made, chance), chance)
     return with_classes(replace(world, steps=tuple(steps)), classes)
 
 
-def _of_job(step: Step, kind: str, world: World, classes: dict[int, str], chance: random.Random) -> Step:
-    """What happens to the job when that would have happened to the Workload."""
-    job = replace(step, kind=kind)
-    match step.verb:
-        case "create":
-            return replace(job, value=_job(step.value, kind, class_of(step.value["spec"], world, classes), chance))
-        case "finish":
-            return replace(job, value={"fails": chance.random() < 0.3})
-        case "move":
-            return replace(job, value={"metadata": {"labels": {QUEUE_NAME: step.value["spec"]["queueName"]}}})
-        case "merge" if "priority" in step.value.get("spec", {}):
-            named = class_of(step.value["spec"], world, classes)
-            return replace(job, value={"metadata": {"labels": {PRIORITY_CLASS: named}}})
-        case _:
-            return job
-
-
-def _job(workload: JsonObject, kind: str, priority_class: str, chance: random.Random) -> JsonObject:
-    played, spec, meta = PLAYED[kind], workload["spec"], workload["metadata"]
-    labels = {QUEUE_NAME: spec["queueName"], "team": "a"}
-    if spec["priority"] or chance.random() < 0.5:
-        labels[PRIORITY_CLASS] = priority_class
-    if "maximumExecutionTimeSeconds" in spec:
-        labels[MAX_EXEC_TIME_SECONDS] = str(spec["maximumExecutionTimeSeconds"])
-    if STARTS in (meta.get("labels") or {}):
-        labels[STARTS] = meta["labels"][STARTS]
-    pod_sets = [{**one, "template": _template(one, meta["name"], chance)} for one in spec["podSets"]]
+def _job(kind: str, workload: JsonObject, priority_class: str, chance: random.Random) -> JsonObject:
+    played, meta = PLAYED[kind], workload["metadata"]
+    labels = job_labels(workload, priority_class, chance)
+    pod_sets = [{**one, "template": _template(one, meta["name"], chance)} for one in workload["spec"]["podSets"]]
     found = {
         "apiVersion": f"{played.resource.group}/{played.resource.version}",
         "kind": kind,
@@ -366,19 +352,14 @@ def _job(workload: JsonObject, kind: str, priority_class: str, chance: random.Ra
 
 
 def _template(pod_set: JsonObject, name: str, chance: random.Random) -> JsonObject:
-    topology = {
-        TOPOLOGY[key]: text_of(one) for key, one in pod_set.get("topologyRequest", {}).items() if key in TOPOLOGY
-    }
-    if not topology and chance.random() < 0.5:
-        return pod_set["template"]
-    told = {"annotations": {"note": "drawn", **topology}, "labels": {"app": name}}
-    return {"metadata": told, "spec": pod_set["template"]["spec"]}
+    plain = not topology_notes(pod_set) and chance.random() < 0.5
+    return pod_set["template"] if plain else annotated(pod_set, name)
 
 
-def _change(world: World, name: str, kind: str, chance: random.Random) -> Step:
+def _change(world: World, made: Step, chance: random.Random) -> Step:
     """What somebody does to a job by hand."""
-    suspend = PLAYED[kind].suspend
-    step = Step(verb="merge", kind=kind, name=name, namespace=world.space)
+    suspend = PLAYED[made.kind].suspend
+    step = Step(verb="merge", kind=made.kind, name=made.name, namespace=world.space)
     return chance.choice(
         (
             replace(step, verb="resize", value={"more": 1}),
@@ -421,12 +402,12 @@ async def do_to_job_kind(client: ApiRequests, step: Step, now: Millis) -> None:
         return
 
 
-async def show_as_controllers(client: ApiRequests, jobs: Mapping[str, Sequence[JsonObject]], now: Millis) -> None:
-    """Have jobs, by kind, show that they are suspended or run, as their controllers do."""
+async def show_as_controllers(client: ApiRequests, jobs: Mapping[str, Objects], now: Millis) -> None:
+    """Have jobs, by kind and name, show that they are suspended or run, as their controllers do."""
     at = format_timestamp(now)
     for kind, those in jobs.items():
         played = PLAYED[kind]
-        for job in those:
+        for job in list(those.values()):
             wanted = played.suspended(at) if get(job, played.suspend) else played.running(at)
             if not played.is_over(job) and not _shows(job.get("status") or {}, wanted):
                 with suppress(ObjectConflict, ObjectMissing):

@@ -5,7 +5,7 @@ have ended.
 """
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -65,14 +65,20 @@ def with_jobs(world: World, chance: random.Random) -> World:
     classes: dict[int, str] = {}
     steps: list[Step] = []
     for step in world.steps:
-        of_job = step.kind == "Workload" and step.name in names
-        steps.append(_of_job(step, world, classes, chance) if of_job else step)
+        mine = step.kind == "Workload" and step.name in names
+        steps.append(of_job(step, "Job", world, classes, chance, _job) if mine else step)
+    insert_changes(steps, names, lambda made: _change(world, made, chance), chance)
+    return with_classes(replace(world, steps=tuple(steps)), classes)
+
+
+def insert_changes(
+    steps: list[Step], names: Iterable[str], change: Callable[[Step], Step], chance: random.Random
+) -> None:
+    """Have people change jobs of these names by hand, each sometime after the step that makes it."""
     for name in sorted(names):
         first = next(number for number, one in enumerate(steps) if one.name == name and one.verb == "create")
         for _ in range(chance.choice((0, 0, 1, 1, 2))):
-            least = int(steps[first].value["metadata"]["annotations"].get(JOB_MIN_PARALLELISM, 0))
-            steps.insert(chance.randint(first + 1, len(steps)), _change(world, name, least, chance))
-    return with_classes(replace(world, steps=tuple(steps)), classes)
+            steps.insert(chance.randint(first + 1, len(steps)), change(steps[first]))
 
 
 def with_classes(world: World, classes: Mapping[int, str]) -> World:
@@ -90,12 +96,19 @@ def class_of(spec: JsonObject, world: World, classes: dict[int, str]) -> str:
     return named or classes.setdefault(spec["priority"], f"{world.space}-of-{spec['priority']}")
 
 
-def _of_job(step: Step, world: World, classes: dict[int, str], chance: random.Random) -> Step:
-    """What happens to the Job when that would have happened to the Workload."""
-    job = replace(step, kind="Job")
+def of_job(
+    step: Step,
+    kind: str,
+    world: World,
+    classes: dict[int, str],
+    chance: random.Random,
+    made: Callable[[JsonObject, str, random.Random], JsonObject],
+) -> Step:
+    """What happens to a job of a kind when that would have happened to the Workload, of which and of whose class the job is `made`."""
+    job = replace(step, kind=kind)
     match step.verb:
         case "create":
-            return replace(job, value=_job(step.value, class_of(step.value["spec"], world, classes), chance))
+            return replace(job, value=made(step.value, class_of(step.value["spec"], world, classes), chance))
         case "finish":
             return replace(job, value={"fails": chance.random() < 0.3})
         case "move":
@@ -111,13 +124,7 @@ def _job(workload: JsonObject, priority_class: str, chance: random.Random) -> Js
     spec, meta = workload["spec"], workload["metadata"]
     pod_set = spec["podSets"][0]
     count = pod_set["count"]
-    labels = {QUEUE_NAME: spec["queueName"], "team": "a"}
-    if spec["priority"] or chance.random() < 0.5:
-        labels[PRIORITY_CLASS] = priority_class
-    if "maximumExecutionTimeSeconds" in spec:
-        labels[MAX_EXEC_TIME_SECONDS] = str(spec["maximumExecutionTimeSeconds"])
-    if STARTS in (meta.get("labels") or {}):
-        labels[STARTS] = meta["labels"][STARTS]
+    labels = job_labels(workload, priority_class, chance)
     notes = dict(meta.get("annotations") or {})
     many = chance.choice((count, count, count + 2, max(count - 1, 1), None))
     found: JsonObject = {"parallelism": count, "completions": many, "suspend": chance.random() < 0.8}
@@ -129,12 +136,35 @@ def _job(workload: JsonObject, priority_class: str, chance: random.Random) -> Js
             found["completionMode"] = "Indexed"
     elif many is not None and chance.random() < 0.3:
         found["completionMode"] = "Indexed"
-    topology = {TOPOLOGY[key]: text_of(one) for key, one in pod_set.get("topologyRequest", {}).items()}
-    told = {"annotations": {"note": "drawn", **topology}, "labels": {"app": meta["name"]}}
-    template = {"metadata": told, "spec": pod_set["template"]["spec"]} if topology or chance.random() < 0.5 else None
-    found["template"] = template or pod_set["template"]
+    drawn = topology_notes(pod_set) or chance.random() < 0.5
+    found["template"] = annotated(pod_set, meta["name"]) if drawn else pod_set["template"]
     where = {"name": meta["name"], "namespace": meta["namespace"], "labels": labels, "annotations": notes}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": where, "spec": found}
+
+
+def job_labels(workload: JsonObject, priority_class: str, chance: random.Random) -> JsonObject:
+    """The labels of the job in the place of a Workload."""
+    spec, meta = workload["spec"], workload["metadata"]
+    labels = {QUEUE_NAME: spec["queueName"], "team": "a"}
+    if spec["priority"] or chance.random() < 0.5:
+        labels[PRIORITY_CLASS] = priority_class
+    if "maximumExecutionTimeSeconds" in spec:
+        labels[MAX_EXEC_TIME_SECONDS] = str(spec["maximumExecutionTimeSeconds"])
+    if STARTS in (meta.get("labels") or {}):
+        labels[STARTS] = meta["labels"][STARTS]
+    return labels
+
+
+def topology_notes(pod_set: JsonObject) -> JsonObject:
+    """What a pod set asks for of a topology, as annotations of its template."""
+    asked = pod_set.get("topologyRequest", {})
+    return {TOPOLOGY[key]: text_of(one) for key, one in asked.items() if key in TOPOLOGY}
+
+
+def annotated(pod_set: JsonObject, name: str) -> JsonObject:
+    """Its template with these annotations, with one that says nothing, and with a label of who it is of."""
+    told = {"annotations": {"note": "drawn", **topology_notes(pod_set)}, "labels": {"app": name}}
+    return {"metadata": told, "spec": pod_set["template"]["spec"]}
 
 
 def text_of(value: str | int | bool) -> str:  # noqa: FBT001 - one of the values of a field
@@ -142,8 +172,9 @@ def text_of(value: str | int | bool) -> str:  # noqa: FBT001 - one of the values
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _change(world: World, name: str, least: int, chance: random.Random) -> Step:
-    """What somebody does to a Job by hand; Kueue puts its size back where it would have fewer pods than the `least` that it says."""
+def _change(world: World, made: Step, chance: random.Random) -> Step:
+    """What somebody does to a Job by hand; Kueue puts its size back where it would have fewer pods than the least that it says."""
+    least = int(made.value["metadata"]["annotations"].get(JOB_MIN_PARALLELISM, 0))
     selector = {"spec": {"template": {"spec": {"nodeSelector": {"example.com/zone": chance.choice(("a", "b"))}}}}}
     value = chance.choice(
         (
@@ -159,7 +190,7 @@ def _change(world: World, name: str, least: int, chance: random.Random) -> Step:
             {"metadata": {"labels": {"team": "b"}}},
         )
     )
-    return Step(verb="merge", kind="Job", name=name, namespace=world.space, value=value)
+    return Step(verb="merge", kind="Job", name=made.name, namespace=world.space, value=value)
 
 
 async def do_to_job(client: ApiRequests, step: Step, now: Millis) -> None:

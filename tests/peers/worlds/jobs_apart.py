@@ -6,6 +6,7 @@ from events.api.labels import POD_GROUP_NAME
 from tests.peers.worlds.difference import Difference
 from tests.peers.worlds.drawn import World
 from tests.peers.worlds.seen import Seen
+from tests.peers.worlds.standing import resizings
 
 _NOT_COMPARED = (("template", "nodeSelector"), ("template", "labels"))
 _MADE_ANEW = ("Admitted", "Evicted", "Preempted", "Requeued", "PodsReady")
@@ -76,7 +77,7 @@ def _was_evicted(name: str, there: Seen) -> bool:
 def _was_made_anew(name: str, here: Seen) -> bool:
     """Whether its job has asked for other pods while it ran."""
     found = here["workloads"].get(name, {"evictions": ()})
-    return any(reason == "NoMatchingWorkload" for reason, _, _ in found["evictions"])
+    return resizings(found) > 0
 
 
 def _waits_for_pods(name: str, side: Seen) -> bool:

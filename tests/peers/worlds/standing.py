@@ -19,6 +19,11 @@ def evictions(workload: Seen) -> int:
     return sum(count for _, _, count in workload["evictions"])
 
 
+def resizings(workload: Seen) -> int:
+    """How often it was evicted because its job asks for other pods, of which Kueue makes another Workload."""
+    return sum(count for reason, _, count in workload["evictions"] if reason == "NoMatchingWorkload")
+
+
 def holds(workload: Seen) -> bool:
     """Whether it holds quota."""
     return bool(workload["pods"]) and "Finished" not in workload["conditions"]

@@ -16,7 +16,7 @@ from services.runtime.cluster_port import ObjectConflict, ObjectMissing
 from tests.peers.build import API_SERVER, KUEUE
 from tests.peers.worlds.doing import MANAGED, collect, do, make, resource_of, show, start
 from tests.peers.worlds.drawn import CONFIGURED, World
-from tests.peers.worlds.job_kinds import PLAYED, show_as_controllers
+from tests.peers.worlds.job_kinds import PLAYED, STORED_AT, Objects, show_as_controllers
 from tests.peers.worlds.jobs import job_of, suspend_and_resume
 from tests.peers.worlds.seen import Seen, seen
 from tests.stage.api_server import ApiServer
@@ -27,7 +27,6 @@ from tests.stage.kueue_manager import KueueManager
 
 WORKLOADS, QUEUES, DOORS = "workloads.kueue.x-k8s.io", "clusterqueues.kueue.x-k8s.io", "localqueues.kueue.x-k8s.io"
 JOBS, PODS = "jobs.batch", "pods"
-OTHERS = {kind: f"{one.resource.plural}.{one.resource.group}" for kind, one in PLAYED.items()}
 QUIET_S = 2.0
 """Kueue gathers what it looks at again for a second; who has said nothing for so long on an idle machine has nothing to say."""
 NO_REST = "Kueue does not come to rest"
@@ -149,8 +148,7 @@ class Kueue:
             owners = (JOBS, PODS, *self._kinds.values())
             await collect(self._client, *(self._caches.of(one) for one in (WORKLOADS, *owners)))
             await suspend_and_resume(self._client, list(self._caches.of(JOBS).values()), _now())
-            others = {kind: list(those.values()) for kind, those in self._others().items()}
-            await show_as_controllers(self._client, others, _now())
+            await show_as_controllers(self._client, self._others(), _now())
             if timed:
                 await start(self._client, list(self._caches.of(WORKLOADS).values()), _now())
             now = self._versions()
@@ -177,7 +175,7 @@ class Kueue:
             for (space, name), value in self._caches.of(key).items()
         }
 
-    def _others(self) -> dict[str, Mapping[tuple[str, str], JsonObject]]:
+    def _others(self) -> dict[str, Objects]:
         """Jobs of other kinds, by these."""
         return {kind: self._caches.of(key) for kind, key in self._kinds.items()}
 
@@ -286,6 +284,6 @@ async def kueue(
         stack.push_async_callback(caches.close)
         for value in (*definitions, *kinds):
             caches.learn(value)
-        others = OTHERS if kinds else {}
+        others = STORED_AT if kinds else {}
         await caches.follow(WORKLOADS, QUEUES, DOORS, JOBS, PODS, *others.values())
         yield Kueue(client, caches, manager, others)
