@@ -89,18 +89,23 @@ def _of_pods(step: Step, pods: Sequence[str], chance: random.Random) -> list[Ste
             return [step]
         case "merge" if "active" in step.value.get("spec", {}):
             return [step]
+        case _ if chance.random() < 0.5:
+            return [replace(of_pods, verb="ungate")]
         case _:
             return []
 
 
 async def do_to_pods(client: ApiRequests, step: Step) -> None:
-    """Do it to all pods of a step; to those that are gone, or wait at a gate, nothing is done."""
+    """Do it to all pods of a step; to those that are gone nothing is done, and those that wait at a gate do not end."""
     for name in step.value["pods"]:
         try:
-            if step.verb == "delete":
-                await client.delete(PODS, step.namespace, name, at_once=True)
-            else:
-                await _end(client, step, name)
+            match step.verb:
+                case "delete":
+                    await client.delete(PODS, step.namespace, name, at_once=True)
+                case "ungate":
+                    await client.merge(PODS, step.namespace, name, {"spec": {"schedulingGates": None}})
+                case _:
+                    await _end(client, step, name)
         except (ObjectMissing, ObjectConflict, ObjectInvalid):
             continue
 
