@@ -80,3 +80,18 @@ async def test_a_pod_of_a_group_that_is_not_whole_is_ended_when_it_is_let_throug
     await stage.client.merge(PODS, "default", "g-0", UNGATED)
     await pods.until(lambda: pods.ended("g-0"))
     assert pods.reasons == {"g-0": "NoMatchingWorkload"}
+
+
+async def test_pods_whose_queue_is_not_there_are_ended_when_they_are_let_through_by_hand(stage: Stage) -> None:
+    stage.serve()
+    pods = Ends(stage)
+    names = ("g-0", "g-1")
+    for name in names:
+        value = member(name, "gang", 2)
+        value["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "nowhere"
+        await stage.client.create(PODS, "default", value)
+    await pods.until(lambda: bool(pods.workloads().get("gang", {}).get("status")))
+    for name in names:
+        await stage.client.merge(PODS, "default", name, UNGATED)
+    await pods.until(lambda: pods.ended(*names))
+    assert set(pods.reasons.values()) == {"NotAdmitted"}

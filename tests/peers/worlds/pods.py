@@ -18,6 +18,8 @@ from tests.peers.worlds.drawn import Step, World
 from tests.peers.worlds.jobs import TOPOLOGY, but_for_ours, class_of, text_of, with_classes
 
 PODS = Resource(plural="pods", kind="Pod")
+_LIMITED = "kubernetes.io/limit-ranger"
+"""Where the API server notes what a LimitRange gave a pod."""
 
 
 def with_pods(world: World, chance: random.Random) -> World:
@@ -126,9 +128,11 @@ def group_of(pod: JsonObject) -> str:
 def seen_of_pod(pod: JsonObject) -> dict[str, Any]:
     """What is seen of a pod."""
     meta, spec = pod["metadata"], pod["spec"]
+    notes = but_for_ours(meta)
+    notes.pop(_LIMITED, None)
     return {
         "labels": meta.get("labels") or {},
-        "annotations": but_for_ours(meta),
+        "annotations": notes,
         "finalizers": sorted(meta.get("finalizers") or ()),
         "leaving": bool(meta.get("deletionTimestamp")),
         "phase": look(pod, "status.phase"),
