@@ -72,6 +72,7 @@ async def provisioned(stage: Stage) -> None:
     assert request["metadata"]["labels"] == {"kueue.x-k8s.io/managed": "true"}
     (owner,) = request["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["uid"]) == ("Workload", workload(stage)["metadata"]["uid"])
+    assert owner["controller"] and owner["blockOwnerDeletion"]
     assert request["spec"] == {
         "provisioningClassName": CLASS,
         "parameters": {"Zone": "a", "ValidUntilSeconds": "60"},

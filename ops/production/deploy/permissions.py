@@ -100,6 +100,8 @@ def written(settings: SettingsObserved) -> list[Grant]:
     return [
         Grant(group=EVENTS.group, resources=(EVENTS.plural,), verbs=("create", "patch")),
         Grant(group=GROUP, resources=(WORKLOADS.plural,), verbs=("get", "create", "patch", "delete")),
+        # What an autoscaler is asked belongs to a Workload, and keeps it from being deleted under it.
+        Grant(group=GROUP, resources=(f"{WORKLOADS.plural}/finalizers",), verbs=("update",)),
         Grant(group=GROUP, resources=QUEUES, verbs=("get",)),
         # The finalizer that keeps them while something needs them; of ClusterQueues also quota that follows other clusters.
         Grant(group=GROUP, resources=HELD, verbs=("get", "patch")),

@@ -88,7 +88,7 @@ def owned_by(workload: JsonObject) -> list[JsonObject]:
     """The owner reference to a Workload object: what is made for it is garbage-collected with it."""
     meta = workload["metadata"]
     api = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload"}
-    return [{**api, "name": meta["name"], "uid": meta["uid"], "controller": True}]
+    return [{**api, "name": meta["name"], "uid": meta["uid"], "controller": True, "blockOwnerDeletion": True}]
 
 
 def templates_of(request: JsonObject) -> list[str]:
