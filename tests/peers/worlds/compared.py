@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from typing import Any
 
+from tests.peers.worlds.asked_apart import AskedApart
 from tests.peers.worlds.difference import Difference, differences
 from tests.peers.worlds.drawn import World
 from tests.peers.worlds.end_of_comparison import child_lost, why_it_ends
@@ -72,6 +73,14 @@ MEANT = {
     "moved after eviction": "Kueue leaves a job that was evicted in its queue, whatever queue it names, until it is let in again",
     "order of flavors": "Kueue takes the selectors of the flavors of a pod set in any order, and where two have the same label keeps the first",
     "implied submitter": "Kueue does not say where the submitter of a RayJob runs that says nothing of its pod, here it has the flavors that were chosen for it: docs/jobs.md",
+    "left request": "Kueue leaves what it has asked of an autoscaler for who has lost its quota or has ended: docs/checks.md",
+    "said before": "Kueue goes on saying of a check what it said of an earlier attempt, until an autoscaler says something of this one",
+    "count of retries": "Kueue 0.17 counts anew how often a check was tried again once it was Ready or Rejected, but goes on with the numbers of its requests",
+    "request of who runs": "Kueue takes away what was asked for who runs once its configuration is another one or is gone, here it stays: docs/checks.md",
+    "asks while it runs": "Kueue sets a check of who runs back once its configuration is gone, and asks for nodes anew when it is back; here who runs is left alone: docs/checks.md",
+    "quota twice": "Kueue 0.17 counts the quota of who waits for its place a second time when it looks for one, and finds none where there is not twice as much: docs/rules/topology.md#second-pass",
+    "nodes of before": "Kueue takes nodes that were there for who has been evicted since for its next admission, if that comes at once: docs/checks.md",
+    "updates of merged": "Kueue has only the first of pod sets that are taken for one get the annotations of their request: docs/checks.md",
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
 """By name, why what is different is meant, or is chance on Kueue's side."""
@@ -121,14 +130,17 @@ class _Around:
         """By difference that was seen before, its name."""
         self._apart: dict[str, str] = {}
         """By workload that was preempted more often on one side, the name of that."""
-        self._jobs = JobsApart(world)
+        self._jobs, self._asked = JobsApart(world), AskedApart(world)
         self._said: dict[str, list[Any]] = {}
         """By workload, how its reservation stood under Kueue after each step."""
+        self._said_of_checks: set[str] = set()
+        """What Kueue has said of checks before."""
 
     def go_on(self, there: Seen, here: Seen) -> None:
         self.ours, self._theirs = here, there
         for name, one in there["workloads"].items():
             self._said.setdefault(name, []).append(one["conditions"].get("QuotaReserved"))
+            self._said_of_checks |= {message for _, message, _ in one["checks"].values()}
 
     @property
     def before(self) -> tuple[Seen, Seen]:
@@ -169,8 +181,10 @@ class _Around:
 
     def name(self, one: Difference) -> str:
         """The name of a difference that is meant."""
-        apart = self._jobs.name(one, self.there, self.here)
-        if apart or one.path[0] in ("jobs", "pods") or one.path[2:3] == ("made",):
+        apart = self._jobs.name(one, self.there, self.here) or self._asked.name(
+            one, self.there, self.here, self._said_of_checks
+        )
+        if apart or one.path[0] in ("jobs", "pods", "asked", "standing") or one.path[2:3] == ("made",):
             return apart
         return self._of_workload(one) if one.path[0] == "workloads" else self._of_queue(one)
 

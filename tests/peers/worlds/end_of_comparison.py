@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from tests.peers.worlds.asked_apart import why_nodes_end_it
 from tests.peers.worlds.difference import differences
 from tests.peers.worlds.drawn import Step, World
 from tests.peers.worlds.seen import Seen
@@ -26,6 +27,8 @@ def why_it_ends(world: World, number: int, both_before: tuple[Seen, Seen], there
     if _stays_in_its_queue(world.steps[number], there, here):
         return "moved after eviction"
     if ended := _why_others_hold_quota(world, number, both_before, there, here):
+        return ended
+    if ended := why_nodes_end_it(both_before[0], there, here):
         return ended
     if _stays_deactivated(there, here):
         return "not reactivated"
