@@ -21,7 +21,14 @@ import msgspec
 from tests.places import ROOT
 
 PEERS = ROOT / ".kuelog" / "peers"
-API_SERVER, CONTROL_PLANE, KUEUE, HELM, KINDS = "api-server", "control-plane", "kueue", "helm", "kinds"
+API_SERVER, CONTROL_PLANE, KUEUE, HELM, KINDS, AUTOSCALER = (
+    "api-server",
+    "control-plane",
+    "kueue",
+    "helm",
+    "kinds",
+    "autoscaler",
+)
 LOAD = "load.yaml"
 """The load that Kueue's benchmark runner plays by default."""
 TOPOLOGY_LOAD = "tas.yaml"
@@ -102,6 +109,12 @@ MODULES = (
         version="v1.2.0",
         files={"appwrappers.yaml": "config/crd/bases/workload.codeflare.dev_appwrappers.yaml"},
         folder=KINDS,
+    ),
+    Module(
+        path="k8s.io/autoscaler/cluster-autoscaler/apis",
+        version="v0.0.0-20240830133931-adfbe7e45277",
+        files={"provisioningrequests.yaml": "config/crd/autoscaling.x-k8s.io_provisioningrequests.yaml"},
+        folder=AUTOSCALER,
     ),
 )
 _FOLDERS = {

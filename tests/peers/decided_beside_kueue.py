@@ -16,9 +16,9 @@ import yaml
 
 from events.json_object import JsonObject
 from ops.production.process.telemetry import configure_logging
-from tests.peers.build import KINDS, PEERS
+from tests.peers.build import AUTOSCALER, KINDS, PEERS
 from tests.peers.worlds.compared import MEANT, compared, preempted_for_ever
-from tests.peers.worlds.drawn import FEATURES, PODS_READY, USAGE, World, drawn
+from tests.peers.worlds.drawn import FEATURES, PODS_READY, RETENTION, USAGE, WEIGHTS, World, drawn
 from tests.peers.worlds.here import NeverAtRest, decided_here
 from tests.peers.worlds.stored_specs import with_specs
 from tests.peers.worlds.there import NO_REST, Answer, kueue
@@ -26,11 +26,18 @@ from tests.peers.worlds.varied import varied
 
 
 async def _asked(
-    peers: Path, worlds: list[World], at_once: int, *, fair: bool, more: JsonObject, kinds: list[JsonObject]
+    peers: Path,
+    worlds: list[World],
+    at_once: int,
+    *,
+    fair: bool,
+    more: JsonObject,
+    kinds: list[JsonObject],
+    autoscaler: list[JsonObject],
 ) -> dict[int, Answer]:
     answers: dict[int, Answer] = {}
     with TemporaryDirectory(prefix="decided-beside-kueue-") as folder:
-        async with kueue(peers, Path(folder), fair=fair, more=more, kinds=kinds) as manager:
+        async with kueue(peers, Path(folder), fair=fair, more=more, kinds=kinds, autoscaler=autoscaler) as manager:
             # It holds for all of Kueue: worlds that are played at once would wait for the pods of each other.
             alone = bool((more.get("waitForPodsReady") or {}).get("blockAdmission"))
             at_once = 1 if alone else at_once
@@ -42,13 +49,19 @@ async def _asked(
     return answers
 
 
+def _definitions(folder: Path) -> list[JsonObject]:
+    return [yaml.load(one.read_text(), Loader=yaml.CSafeLoader) for one in sorted(folder.glob("*.yaml"))]
+
+
 def _configured(always: list[str], said: JsonObject, *, block: bool) -> JsonObject:
     """What the configuration says beside what it says of all worlds; `said` goes before what features have it say."""
     more: JsonObject = {}
     if "ready" in always:
         more["waitForPodsReady"] = {**PODS_READY, "blockAdmission": block}
     if "usage" in always:
-        more["admissionFairSharing"] = USAGE
+        more["admissionFairSharing"] = {**USAGE, **({"resourceWeights": WEIGHTS} if "weights" in always else {})}
+    if "retention" in always:
+        more["objectRetentionPolicies"] = RETENTION
     return {**more, **said}
 
 
@@ -77,14 +90,24 @@ def main() -> int:
         for seed in range(given.seed, given.seed + given.worlds)
     ]
     more = _configured(given.always.split(","), json.loads(given.configuration), block=given.block)
-    files = sorted((given.peers / KINDS).glob("*.yaml")) if "kinds" in given.always.split(",") else []
-    kinds = [yaml.load(one.read_text(), Loader=yaml.CSafeLoader) for one in files]
+    kinds, autoscaler = (
+        _definitions(given.peers / folder) if feature in given.always.split(",") else []
+        for feature, folder in (("kinds", KINDS), ("provisioning", AUTOSCALER))
+    )
     kept: Path | None = given.answers
     if kept is not None and kept.exists():
         stored = json.loads(kept.read_text())
     else:
         asked = asyncio.run(
-            _asked(given.peers.resolve(), worlds, given.at_once, fair=given.fair, more=more, kinds=kinds)
+            _asked(
+                given.peers.resolve(),
+                worlds,
+                given.at_once,
+                fair=given.fair,
+                more=more,
+                kinds=kinds,
+                autoscaler=autoscaler,
+            )
         )
         stored = {str(seed): vars(one) for seed, one in asked.items()}
         if kept is not None:
@@ -98,7 +121,7 @@ def main() -> int:
         had.update(world.features)
         try:
             played = with_specs(world, answer.get("jobs", {}))
-            ours = decided_here(played, answer["uids"], fair=given.fair, more=more, kinds=kinds)
+            ours = decided_here(played, answer["uids"], fair=given.fair, more=more, kinds=kinds, autoscaler=autoscaler)
         except NeverAtRest as never:
             last = len(never.seen) - 1
             differences = compared(world, answer["seen"][:last], never.seen, meant)

@@ -11,6 +11,7 @@ from ops.production.archive.history import read_everything
 from ops.production.log.streams import PARTITION
 from ops.production.served import SERVICES
 from ops.queries.replay import fold_partition
+from services.provisioning_kinds import REQUESTS
 from services.runtime.cluster_port import ObjectInvalid, Resource
 from tests.stage.stage import Stage, job
 from tests.stories.autoscaler import (
@@ -61,6 +62,11 @@ def told(stage: Stage) -> set[str]:
     return {one["reason"] for one in stage.of("events")}
 
 
+def owner_of(value: dict[str, Any]) -> tuple[str, str]:
+    (owner,) = value["metadata"]["ownerReferences"]
+    return owner["kind"], owner["name"]
+
+
 async def provisioned(stage: Stage) -> None:
     patient: dict[str, Any] = job("patient", 500)
     patient["metadata"]["annotations"] = {"provreq.kueue.x-k8s.io/ValidUntilSeconds": "60"}
@@ -72,6 +78,7 @@ async def provisioned(stage: Stage) -> None:
     assert request["metadata"]["labels"] == {"kueue.x-k8s.io/managed": "true"}
     (owner,) = request["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["uid"]) == ("Workload", workload(stage)["metadata"]["uid"])
+    assert owner["controller"] and owner["blockOwnerDeletion"]
     assert request["spec"] == {
         "provisioningClassName": CLASS,
         "parameters": {"Zone": "a", "ValidUntilSeconds": "60"},
@@ -81,6 +88,7 @@ async def provisioned(stage: Stage) -> None:
     assert spec["nodeSelector"] == {"zone": "a"}, "the flavor's"
     assert {"key": "nvidia.com/gpu", "operator": "Exists"} in spec["tolerations"]
     assert spec["containers"][0]["resources"]["requests"]["nvidia.com/gpu"] == "1", "limits are asked for"
+    await stage.until(lambda: owner_of(templates(stage)[f"ppt-{name}-main"]) == ("ProvisioningRequest", name))
     assert not stage.running("patient")
     await answer(stage, request, Accepted="", Provisioned="not:ready at noon")
     await stage.until(lambda: check_of(stage, "patient").get("message") == "ready at noon")
@@ -150,6 +158,28 @@ async def preempted(stage: Stage) -> None:
     await stage.until(lambda: stage.complete("patient"))
 
 
+async def lost(stage: Stage) -> None:
+    await stage.add(job("patient", 3600))
+    first = await asked(stage, 1)
+    name, uid = first["metadata"]["name"], first["metadata"]["uid"]
+    await stage.until(lambda: owner_of(templates(stage)[f"ppt-{name}-main"]) == ("ProvisioningRequest", name))
+    await stage.client.delete(REQUESTS, "default", name)
+
+    def made_anew() -> bool:
+        found = requests(stage).get(name)
+        if found is None or found["metadata"]["uid"] == uid:
+            return False
+        owners = [one["metadata"]["ownerReferences"][0]["uid"] for one in templates(stage).values()]
+        return owners == [found["metadata"]["uid"]]
+
+    await stage.until(made_anew)
+    await answer(stage, requests(stage)[name], Provisioned="there")
+    await stage.until(lambda: stage.running("patient"))
+    await stage.client.delete(REQUESTS, "default", name)
+    await stage.until(lambda: not templates(stage))
+    assert stage.running("patient")
+
+
 async def nothing_managed(stage: Stage) -> None:
     await stage.add(job("patient", 500))
     await stage.until(lambda: stage.running("patient"))
@@ -167,6 +197,7 @@ SELECTOR = {"nodeSelector": [{"key": "zone", "valueFromProvisioningClassDetail":
         (failed_too_often, {"retryStrategy": SHORT}),
         (booking_expired, {"retryStrategy": SHORT}),
         (preempted, {}),
+        (lost, {}),
         (nothing_managed, {"managedResources": ["example.com/other"]}),
     ],
     ids=lambda one: one.__name__.replace("_", " ") if callable(one) else "",

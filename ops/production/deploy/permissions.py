@@ -100,6 +100,8 @@ def written(settings: SettingsObserved) -> list[Grant]:
     return [
         Grant(group=EVENTS.group, resources=(EVENTS.plural,), verbs=("create", "patch")),
         Grant(group=GROUP, resources=(WORKLOADS.plural,), verbs=("get", "create", "patch", "delete")),
+        # What an autoscaler is asked belongs to a Workload, and keeps it from being deleted under it.
+        Grant(group=GROUP, resources=(f"{WORKLOADS.plural}/finalizers",), verbs=("update",)),
         Grant(group=GROUP, resources=QUEUES, verbs=("get",)),
         # The finalizer that keeps them while something needs them; of ClusterQueues also quota that follows other clusters.
         Grant(group=GROUP, resources=HELD, verbs=("get", "patch")),
@@ -114,7 +116,7 @@ def written(settings: SettingsObserved) -> list[Grant]:
         *_by_group((one for one in jobs if one.group in _STATUS_TOO), ("patch",), part="/status"),
         # What an autoscaler is asked, with the pods that it is asked for: made, and taken away.
         Grant(group=REQUESTS.group, resources=(REQUESTS.plural,), verbs=("get", "create", "delete")),
-        Grant(group=TEMPLATES.group, resources=(TEMPLATES.plural,), verbs=("get", "create", "delete")),
+        Grant(group=TEMPLATES.group, resources=(TEMPLATES.plural,), verbs=("get", "create", "patch", "delete")),
         # What the pods of a TrainJob are, where no trainer makes them.
         *_by_group(RUNTIMES.values() if TRAIN_JOB.place in kinds_of(settings).by_place else (), ("get",)),
         # A Workload that belongs to a job keeps it from being deleted under it.

@@ -17,6 +17,7 @@ from services.applier.manifests import injections, originals
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.jobs.pod_sets.pod_set import Injection, Original
 from services.provisioning_kinds import REQUESTS
+from services.runtime.cluster_port import Resource
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,11 +85,11 @@ def ask(world: ProvisioningState, workload: Workload) -> Ask | None:
     )
 
 
-def owned_by(workload: JsonObject) -> list[JsonObject]:
-    """The owner reference to a Workload object: what is made for it is garbage-collected with it."""
-    meta = workload["metadata"]
-    api = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload"}
-    return [{**api, "name": meta["name"], "uid": meta["uid"], "controller": True}]
+def owned_by(resource: Resource, value: JsonObject) -> list[JsonObject]:
+    """The owner reference to an object: what is made for it is garbage-collected with it."""
+    meta = value["metadata"]
+    api = {"apiVersion": f"{resource.group}/{resource.version}", "kind": resource.kind}
+    return [{**api, "name": meta["name"], "uid": meta["uid"], "controller": True, "blockOwnerDeletion": True}]
 
 
 def templates_of(request: JsonObject) -> list[str]:

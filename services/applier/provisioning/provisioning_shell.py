@@ -13,7 +13,7 @@ import structlog
 from events.api.labels import DECISION
 from events.commit import Sighting
 from events.event import Millis
-from events.json_object import JsonObject, object_at
+from events.json_object import JsonObject, object_at, objects_at
 from events.json_path import FieldBroken
 from events.provisioning import ProvisioningRejected
 from projections.checks.state import ProvisioningState
@@ -139,25 +139,32 @@ class ProvisioningWriter:
             if one.name not in described:
                 raise _NotTaken(request, uid, f"the job describes no pod set {one.name}")
             templates[one.name] = template_of(described[one.name], injections.get(one.name))
-        objects = request_objects(request, pod_sets_of(request, templates), owned_by(workload))
+        objects = request_objects(request, pod_sets_of(request, templates), owned_by(WORKLOADS, workload))
         for template in objects.templates:
             await self._create(TEMPLATES, request, uid, template)
-        await self._create(REQUESTS, request, uid, objects.request)
+        made = await self._create(REQUESTS, request, uid, objects.request)
+        # They are there before the request that names them, and go with it, whoever takes it away.
+        owner = {"metadata": {"ownerReferences": owned_by(REQUESTS, made)}}
+        for template in objects.templates:
+            await self._writer.merge(TEMPLATES, wanted.namespace, template["metadata"]["name"], owner)
 
-    async def _create(self, resource: Resource, request: Request, uid: str, value: JsonObject) -> None:
-        """One object, made anew where one of an earlier attempt bears its name."""
+    async def _create(self, resource: Resource, request: Request, uid: str, value: JsonObject) -> JsonObject:
+        """One object as it is there, made anew where one bears its name that is of an earlier attempt, or of a request that is gone."""
         namespace, name = value["metadata"]["namespace"], value["metadata"]["name"]
         try:
-            await self._writer.create(resource, namespace, value)
+            return await self._writer.create(resource, namespace, value)
         except ObjectInvalid as problem:
             raise _NotTaken(request, uid, str(problem)) from problem
         except ObjectMissing as problem:
             raise _NotTaken(request, uid, _NO_KIND if resource is REQUESTS else str(problem)) from problem
         except ObjectConflict:
             found = await self._writer.get(resource, namespace, name)
-            if object_at(found, "metadata", "annotations").get(DECISION) != request.decision:
+            meta = found["metadata"]
+            owners = {one["uid"] for one in objects_at(meta, "ownerReferences")}
+            if object_at(meta, "annotations").get(DECISION) != request.decision or uid not in owners:
                 await self._writer.delete(resource, namespace, name, uid=found["metadata"]["uid"])
                 raise
+            return found
 
     async def _report(self, wanted: Ask, problem: _NotTaken) -> None:
         """Report why a request is not taken, once as long as it is the same."""

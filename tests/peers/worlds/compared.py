@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from typing import Any
 
+from tests.peers.worlds.asked_apart import AskedApart
 from tests.peers.worlds.difference import Difference, differences
 from tests.peers.worlds.drawn import World
 from tests.peers.worlds.end_of_comparison import child_lost, why_it_ends
@@ -17,6 +18,7 @@ from tests.peers.worlds.standing import (
     NO_LONGER_FITS,
     holds,
     is_closed,
+    is_led,
     is_news,
     lacks_for_now,
     lacks_room,
@@ -28,6 +30,7 @@ from tests.peers.worlds.standing import (
 from tests.peers.worlds.words_alike import (
     are_one_order,
     but_for_capacity,
+    counts_below_nothing,
     is_left_target,
     names_the_same,
     only_kept,
@@ -47,7 +50,7 @@ MEANT = {
     "order of resources": "Kueue looks at the resources of a pod set in any order, and at no other one after one of which there never is enough",
     "blocked by checks": "under blockAdmission Kueue 0.17 lets nobody in while somebody waits for its checks, whose pods can't be ready: docs/rules/cycle.md#block-admission",
     "class by turns": "Kueue gives workloads of a class that changes their new priority one after the other, and may try one as the head of a StrictFIFO queue that is none when all have it",
-    "led without a place": "Kueue 0.17 takes a leader and its workers for placed where no place is left for one of them, and is refused by its API server for ever: docs/rules/topology.md#slice-placement",
+    "led without a place": "Kueue 0.17 takes a leader and its workers for placed where it has found no place for one of them, and is refused by its API server for ever: docs/rules/topology.md#slice-placement",
     "silent class": "Kueue says nothing to who comes after one like it was refused, 0.17 for its namespace as well",
     "stuck on a flavor": "Kueue 0.17 takes a flavor for one that fits by the resource that borrows highest, and tries it for ever: docs/rules/flavors.md#modes",
     "done of fewer": "Kueue counts pods that are done off those that were asked for, where fewer were let in: docs/rules/quota.md#charged-usage",
@@ -72,6 +75,15 @@ MEANT = {
     "moved after eviction": "Kueue leaves a job that was evicted in its queue, whatever queue it names, until it is let in again",
     "order of flavors": "Kueue takes the selectors of the flavors of a pod set in any order, and where two have the same label keeps the first",
     "implied submitter": "Kueue does not say where the submitter of a RayJob runs that says nothing of its pod, here it has the flavors that were chosen for it: docs/jobs.md",
+    "left request": "Kueue leaves what it has asked of an autoscaler for who has lost its quota or has ended: docs/checks.md",
+    "said before": "Kueue goes on saying of a check what it said of an earlier attempt, until an autoscaler says something of this one",
+    "count of retries": "Kueue 0.17 counts anew how often a check was tried again once it was Ready or Rejected, but goes on with the numbers of its requests",
+    "request of who runs": "Kueue takes away what was asked for who runs once its configuration is another one or is gone, here it stays: docs/checks.md",
+    "asks while it runs": "Kueue sets a check of who runs back once its configuration is gone, and asks for nodes anew when it is back; here who runs is left alone: docs/checks.md",
+    "quota twice": "Kueue 0.17 counts the quota of who waits for its place a second time when it looks for one, and finds none where there is not twice as much: docs/rules/topology.md#second-pass",
+    "nodes of before": "Kueue takes nodes that were there for who has been evicted since for its next admission, if that comes at once: docs/checks.md",
+    "less than nothing": "Kueue 0.17 counts a domain whose nodes have become too small for what lies there as less than nothing; later versions, whose rules kuelog has, as nothing",
+    "updates of merged": "Kueue has only the first of pod sets that are taken for one get the annotations of their request: docs/checks.md",
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
 """By name, why what is different is meant, or is chance on Kueue's side."""
@@ -121,14 +133,17 @@ class _Around:
         """By difference that was seen before, its name."""
         self._apart: dict[str, str] = {}
         """By workload that was preempted more often on one side, the name of that."""
-        self._jobs = JobsApart(world)
+        self._jobs, self._asked = JobsApart(world), AskedApart(world)
         self._said: dict[str, list[Any]] = {}
         """By workload, how its reservation stood under Kueue after each step."""
+        self._said_of_checks: set[str] = set()
+        """What Kueue has said of checks before."""
 
     def go_on(self, there: Seen, here: Seen) -> None:
         self.ours, self._theirs = here, there
         for name, one in there["workloads"].items():
             self._said.setdefault(name, []).append(one["conditions"].get("QuotaReserved"))
+            self._said_of_checks |= {message for _, message, _ in one["checks"].values()}
 
     @property
     def before(self) -> tuple[Seen, Seen]:
@@ -169,8 +184,10 @@ class _Around:
 
     def name(self, one: Difference) -> str:
         """The name of a difference that is meant."""
-        apart = self._jobs.name(one, self.there, self.here)
-        if apart or one.path[0] in ("jobs", "pods") or one.path[2:3] == ("made",):
+        apart = self._jobs.name(one, self.there, self.here) or self._asked.name(
+            one, self.there, self.here, self._said_of_checks
+        )
+        if apart or one.path[0] in ("jobs", "pods", "asked", "standing") or one.path[2:3] == ("made",):
             return apart
         return self._of_workload(one) if one.path[0] == "workloads" else self._of_queue(one)
 
@@ -247,6 +264,8 @@ class _Around:
             return "overtaken"
         if not (waits(one.there) and waits(one.here)):
             return ""
+        if counts_below_nothing(one.there) and lacks_room(one.here):
+            return "less than nothing"
         if known and lacks_room(one.there) and lacks_room(one.here) and self._a_head_got_in(name):
             return "gathered for a second"
         if known and (one.here in self._said[name] or (lacks_for_now(one.there) and lacks_for_now(one.here))):
@@ -307,8 +326,7 @@ class _Around:
         mine = self.there["workloads"].get(name)
         if mine is None or "QuotaReserved" in mine["conditions"]:
             return False
-        led = any("podSetGroupName" in one.get("topologyRequest", {}) for one in self._world.pods_of(name))
-        return led and lacks_room(self.here["workloads"][name]["conditions"].get("QuotaReserved"))
+        return is_led(self._world, name) and lacks_room(self.here["workloads"][name]["conditions"].get("QuotaReserved"))
 
     def _had_a_turn_by_its_class(self, name: str) -> bool:
         """Whether Kueue alone has tried it, in a StrictFIFO queue in which another one of its new priority waits, when that of a class has changed."""

@@ -16,6 +16,7 @@ from tests.peers.worlds.drawn import STARTS, Step
 from tests.peers.worlds.job_kinds import PLAYED, Objects, do_to_job_kind
 from tests.peers.worlds.jobs import do_to_job, job_of
 from tests.peers.worlds.pods import do_to_pods
+from tests.peers.worlds.provisioning import do_to_request
 
 _KUEUE = (
     "Workload",
@@ -26,6 +27,7 @@ _KUEUE = (
     "Topology",
     "AdmissionCheck",
     "WorkloadPriorityClass",
+    "ProvisioningRequestConfig",
 )
 _GROUPS = {"RuntimeClass": "node.k8s.io", "Job": "batch"}
 _SPACED = frozenset({"Workload", "LocalQueue", "LimitRange", "Job", "Pod"})
@@ -73,6 +75,10 @@ async def do(client: ApiRequests, step: Step, now: Millis) -> JsonObject | None:
             await do_to_pods(client, step)
         elif step.kind == "Workload" and step.verb != "create":
             await _do_to_workload(client, step, now)
+        elif step.verb in ("answer", "lose"):
+            await do_to_request(
+                client, step, await client.get(WORKLOADS, step.namespace, await _named(client, step)), now
+            )
         else:
             return await _change(client, step)
     except ObjectMissing:
@@ -82,25 +88,21 @@ async def do(client: ApiRequests, step: Step, now: Millis) -> JsonObject | None:
 
 async def _do_to_workload(client: ApiRequests, step: Step, now: Millis) -> None:
     """Do it to a Workload, whoever has made it."""
-    try:
-        name = await _made_for(client, step)
-    except ObjectMissing:
-        name = step.name
-    step = replace(step, name=name)
+    step = replace(step, name=await _named(client, step))
     if step.verb in ("finish", "check", "reclaim", "unready"):
         await _show(client, step, now)
     else:
         await _change(client, step)
 
 
-async def collect(client: ApiRequests, workloads: Objects, *owners: Objects) -> None:
-    """Delete Workloads none of whose owners is there any more, as the garbage collector of a cluster does, which is not here."""
+async def collect(client: ApiRequests, resource: Resource, objects: Objects, *owners: Objects) -> None:
+    """Delete objects none of whose owners is there any more, as the garbage collector of a cluster does, which is not here."""
     living = {one["metadata"]["uid"] for kind in owners for one in kind.values()}
-    for (space, name), one in list(workloads.items()):
+    for (space, name), one in list(objects.items()):
         owned = one["metadata"].get("ownerReferences") or ()
         if owned and not living & {own["uid"] for own in owned} and not one["metadata"].get("deletionTimestamp"):
             with suppress(ObjectMissing):
-                await client.delete(WORKLOADS, space, name, uid=one["metadata"]["uid"])
+                await client.delete(resource, space, name, uid=one["metadata"]["uid"])
 
 
 async def _do_to_job(client: ApiRequests, step: Step, now: Millis) -> None:
@@ -111,6 +113,14 @@ async def _do_to_job(client: ApiRequests, step: Step, now: Millis) -> None:
         await do_to_job_kind(client, step, now)
     else:
         await do_to_job(client, step, now)
+
+
+async def _named(client: ApiRequests, step: Step) -> str:
+    """The name of the Workload of a step, whoever has made it."""
+    try:
+        return await _made_for(client, step)
+    except ObjectMissing:
+        return step.name
 
 
 async def _made_for(client: ApiRequests, step: Step) -> str:

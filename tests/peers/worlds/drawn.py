@@ -39,6 +39,11 @@ FEATURES = (
     "jobs",
     "pods",
     "kinds",
+    "provisioning",
+    "topologies",
+    "layers",
+    "retention",
+    "weights",
 )
 """What worlds may have; those that come last are drawn last, so that a world without them stays as it was."""
 EXCLUDED, CARD, SLICE = "example.com/none", "example.com/card", "example.com/slice"
@@ -68,7 +73,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     verb: str
     """`create`, `merge`, `status` (a merge of the status), `delete`, `finish`, `check`, which sets the state of an admission check of
     a workload, `move`, by which one that waits goes to another queue, `reclaim`, by which one more of its pods is done, `unready`,
-    by which a pod of it fails, or `ungate`, by which somebody takes all gates off pods."""
+    by which a pod of it fails, `ungate`, by which somebody takes all gates off pods, or `answer` and `lose`, by which an autoscaler says
+    something of what it was asked for a workload, and somebody deletes that."""
     kind: str
     name: str
     namespace: str = ""
@@ -96,7 +102,14 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def takes_time(self) -> bool:
         """Whether something happens of which nothing but time is the cause."""
-        return bool({"times", "ready", "later"} & set(self.features))
+        return self.takes_s > 0
+
+    @property
+    def takes_s(self) -> float:
+        """So much longer it may be until time alone has something happen, in seconds."""
+        if {"times", "ready", "later"} & set(self.features):
+            return 7.0
+        return 4.0 if {"provisioning", "retention"} & set(self.features) else 0.0
 
     def pods_of(self, name: str) -> list[JsonObject]:
         """The pod sets that a workload was made with; none for one that a manager makes of a job."""
@@ -155,6 +168,11 @@ _HOW_OFTEN = {
     "jobs": 0.0,
     "pods": 0.0,
     "kinds": 0.0,
+    "provisioning": 0.0,
+    "topologies": 0.0,
+    "layers": 0.0,
+    "retention": 0.0,
+    "weights": 0.0,
 }
 """How likely a world has it; what takes time or needs a configuration has only who always asks for it."""
 STARTS = "example.com/starts"
@@ -167,6 +185,10 @@ PODS_READY: JsonObject = {
 """What the configuration says of pods where worlds have `ready`."""
 USAGE: JsonObject = {"usageHalfLifeTime": "1h", "usageSamplingInterval": "1h"}
 """What it says of past usage where worlds have `usage`: it is over before any is sampled, and what was let in counts at once."""
+WEIGHTS: JsonObject = {"cpu": 3, "memory": 0, "example.com/gpu": 0.5}
+"""How much of each resource counts of it where they have `weights`."""
+RETENTION: JsonObject = {"workloads": {"afterFinished": "2s", "afterDeactivatedByKueue": "2s"}}
+"""What it says of objects that are over where worlds have `retention`."""
 _MORE_VERBS = {
     "workloads": ["priority", "priority", "reclaim", "reclaim", "other-door"],
     "trees": ["new-cohort", "cohort-quota", "cohort-parent", "no-cohort", "weight", "preemption"],

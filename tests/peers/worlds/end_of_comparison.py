@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from tests.peers.worlds.asked_apart import why_nodes_end_it
 from tests.peers.worlds.difference import differences
 from tests.peers.worlds.drawn import Step, World
 from tests.peers.worlds.seen import Seen
@@ -10,6 +11,8 @@ from tests.peers.worlds.standing import (
     evictions,
     holds,
     is_blocked,
+    is_led,
+    lacks_room,
     preemptions,
     resizings,
     strategy,
@@ -26,6 +29,8 @@ def why_it_ends(world: World, number: int, both_before: tuple[Seen, Seen], there
     if _stays_in_its_queue(world.steps[number], there, here):
         return "moved after eviction"
     if ended := _why_others_hold_quota(world, number, both_before, there, here):
+        return ended
+    if ended := why_nodes_end_it(both_before[0], there, here) or _why_no_place(world, number, there, here):
         return ended
     if _stays_deactivated(there, here):
         return "not reactivated"
@@ -65,6 +70,35 @@ def _why_others_hold_quota(world: World, number: int, both_before: tuple[Seen, S
     yielded = all(any(_yields(world, name, other, before, here) for other in known) for name in only_here)
     waited = all(name in known and not holds(known[name]) for name in only_there)
     return "refused head yields" if yielded and waited else ""
+
+
+def _why_no_place(world: World, number: int, there: Seen, here: Seen) -> str:
+    """The name of a difference of workloads that have a place here alone, if it comes of how Kueue looks for one."""
+    sides = {
+        name: (one, here["workloads"][name]) for name, one in there["workloads"].items() if name in here["workloads"]
+    }
+    only_here = {name for name, (one, ours) in sides.items() if holds(ours) and not holds(one)}
+    if not only_here or any(holds(one) and not holds(ours) for one, ours in sides.values()):
+        return ""
+    said = {name: sides[name][0]["conditions"].get("QuotaReserved") for name in only_here}
+    if all(map(lacks_room, said.values())) and _lies_on_a_smaller_node(world, number, there):
+        return "less than nothing"
+    led = all(said[name] is None and is_led(world, name) for name in only_here)
+    return "led without a place" if led else ""
+
+
+def _lies_on_a_smaller_node(world: World, number: int, there: Seen) -> bool:
+    """Whether pods lie in the domain of a node that was made smaller up to this step."""
+    smaller = {one.name for one in world.steps[: number + 1] if (one.verb, one.kind) == ("status", "Node")}
+    labels = [one["metadata"]["labels"] for one in world.objects if one["metadata"]["name"] in smaller]
+    return any(
+        "/".join(node.get(level, "") for level in placed["levels"]) in placed["domains"]
+        for one in there["workloads"].values()
+        if holds(one)
+        for placed in one["pods"].values()
+        if placed.get("domains")
+        for node in labels
+    )
 
 
 def _has_done_of_fewer(world: World, number: int, there: Seen, here: Seen) -> bool:

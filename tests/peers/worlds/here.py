@@ -23,11 +23,13 @@ from ops.sandbox.embedded_cluster.resources import Validator
 from ops.sandbox.scenario.platform import convert, suspending, validating
 from ops.sandbox.simulate.simulation import BEGINS
 from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
+from services.provisioning_kinds import REQUESTS, TEMPLATES
 from services.runtime.tracing import NoTracer
-from tests.peers.worlds.doing import MANAGED, collect, do, make, start
+from tests.peers.worlds.doing import MANAGED, WORKLOADS, collect, do, make, start
 from tests.peers.worlds.drawn import CONFIGURED, World
 from tests.peers.worlds.job_kinds import STORED_AT, Objects, show_as_controllers
 from tests.peers.worlds.jobs import suspend_and_resume
+from tests.peers.worlds.provisioning import KEYS as ASKED_AT
 from tests.peers.worlds.seen import Seen, seen
 from tests.stage.definitions import definitions_of
 
@@ -59,16 +61,22 @@ class NeverAtRest(Exception):
 
 
 def decided_here(
-    world: World, uids: Mapping[str, str], *, fair: bool, more: JsonObject, kinds: Sequence[JsonObject]
+    world: World,
+    uids: Mapping[str, str],
+    *,
+    fair: bool,
+    more: JsonObject,
+    kinds: Sequence[JsonObject],
+    autoscaler: Sequence[JsonObject],
 ) -> list[Seen]:
     """What is seen after each step; workloads and jobs have the UIDs that they are given. Raises `NeverAtRest`.
 
-    `kinds` are the definitions of other kinds of jobs that worlds have.
+    `kinds` are the definitions of other kinds of jobs that worlds have, and `autoscaler` those of what an autoscaler is asked.
     """
     loop = VirtualLoop(f"{world.seed}/order")
     random.seed(f"{world.seed}/patience")
     loop.set_exception_handler(lambda _loop, _context: None)
-    played = _Played(loop, world, uids, fair=fair, more=more, kinds=kinds)
+    played = _Played(loop, world, uids, fair=fair, more=more, kinds=kinds, autoscaler=autoscaler)
     try:
         return loop.run_until_complete(played.played())
     except _GivenUp as given_up:
@@ -87,7 +95,9 @@ class _Played:
         fair: bool,
         more: JsonObject,
         kinds: Sequence[JsonObject],
+        autoscaler: Sequence[JsonObject],
     ) -> None:
+        self._autoscaler = autoscaler
         self._loop, self._world, self._uids, self._kinds = loop, world, uids, kinds
         self._clock = ScaledClock(1.0, BEGINS, loop.time)
         said = {"resources": CONFIGURED, "waitForPodsReady": {"enable": False}, **more}
@@ -112,7 +122,7 @@ class _Played:
         return {**value, "metadata": {**value["metadata"], "uid": uid}} if uid else value
 
     async def played(self) -> list[Seen]:
-        for value in (*definitions_of("kueue"), *self._kinds):
+        for value in (*definitions_of("kueue"), *self._kinds, *self._autoscaler):
             self._cluster.add(value)
         client = InProcessClient(self._cluster.resources, OpenGate(), self._clock.now)
         for value in self._world.objects:
@@ -142,11 +152,15 @@ class _Played:
             store.of(f"{one}.kueue.x-k8s.io") for one in ("workloads", "clusterqueues", "localqueues")
         )
         jobs, pods = store.of("jobs.batch"), store.of("pods")
-        return seen(workloads, queues, doors, jobs, pods, self._others(), self._world.space, self._known)
+        return seen(workloads, queues, doors, jobs, pods, self._others(), self._asked(), self._world.space, self._known)
 
     def _others(self) -> dict[str, Objects]:
         """Jobs of other kinds, by these."""
         return {kind: self._cluster.store.of(key) for kind, key in STORED_AT.items() if self._kinds}
+
+    def _asked(self) -> dict[str, Objects]:
+        """What is asked of an autoscaler, and the checks by which it is asked."""
+        return {key: self._cluster.store.of(key) for key in ASKED_AT if self._autoscaler}
 
     async def _rest(self, client: InProcessClient) -> None:
         """Until time has nothing more happen; meanwhile pods of those who are admitted get ready, and Jobs are suspended and resumed."""
@@ -158,7 +172,12 @@ class _Played:
             store = self._cluster.store
             others = self._others()
             owners = (store.of("jobs.batch"), store.of("pods"), *others.values())
-            await collect(client, store.of("workloads.kueue.x-k8s.io"), *owners)
+            workloads = store.of("workloads.kueue.x-k8s.io")
+            await collect(client, WORKLOADS, workloads, *owners)
+            if self._autoscaler:
+                requests, templates, _ = (store.of(key) for key in ASKED_AT)
+                await collect(client, REQUESTS, requests, workloads)
+                await collect(client, TEMPLATES, templates, workloads, requests)
             await show_as_controllers(client, others, self._clock.now())
             await suspend_and_resume(client, list(store.of("jobs.batch").values()), self._clock.now())
             await start(client, list(store.of("workloads.kueue.x-k8s.io").values()), self._clock.now())

@@ -4,6 +4,7 @@ No controller of Jobs is there: who plays the world shows on a Job that it is su
 have ended.
 """
 
+import json
 import random
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -22,6 +23,7 @@ from events.api.labels import (
     MAX_EXEC_TIME_SECONDS,
     PODSET_PREFERRED_TOPOLOGY,
     PODSET_REQUIRED_TOPOLOGY,
+    PODSET_SLICE_LAYERS,
     PODSET_SLICE_REQUIRED_TOPOLOGY,
     PODSET_SLICE_SIZE,
     PODSET_UNCONSTRAINED_TOPOLOGY,
@@ -48,6 +50,7 @@ TOPOLOGY = {
     "preferred": PODSET_PREFERRED_TOPOLOGY,
     "podSetSliceRequiredTopology": PODSET_SLICE_REQUIRED_TOPOLOGY,
     "podSetSliceSize": PODSET_SLICE_SIZE,
+    "podsetSliceRequiredTopologyConstraints": PODSET_SLICE_LAYERS,
     "unconstrained": PODSET_UNCONSTRAINED_TOPOLOGY,
 }
 
@@ -167,8 +170,10 @@ def annotated(pod_set: JsonObject, name: str) -> JsonObject:
     return {"metadata": told, "spec": pod_set["template"]["spec"]}
 
 
-def text_of(value: str | int | bool) -> str:  # noqa: FBT001 - one of the values of a field
+def text_of(value: str | int | bool | list[JsonObject]) -> str:  # noqa: FBT001 - one of the values of a field
     """A value of a field as an annotation has it."""
+    if isinstance(value, list):
+        return json.dumps(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

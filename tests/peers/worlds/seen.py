@@ -10,8 +10,9 @@ from events.json_object import JsonObject
 from events.json_path import look
 from projections.topology.domains.stored_assignment import read_assignment
 from tests.peers.worlds.job_kinds import seen_of_job_kind
-from tests.peers.worlds.jobs import job_of, seen_of_job, seen_of_made
+from tests.peers.worlds.jobs import filled, job_of, seen_of_job, seen_of_made
 from tests.peers.worlds.pods import group_of, seen_of_pod
+from tests.peers.worlds.provisioning import seen_of_asked
 
 Name = tuple[str, str]
 Seen = dict[str, Any]
@@ -25,10 +26,11 @@ def seen(
     jobs: Mapping[Name, JsonObject],
     pods: Mapping[Name, JsonObject],
     kinds: Mapping[str, Mapping[Name, JsonObject]],
+    asked: Mapping[str, Mapping[Name, JsonObject]],
     space: str,
     known: dict[str, str],
 ) -> Seen:
-    """One world's part of what is there, jobs of other `kinds` by these; Workloads of Jobs are told by the names of these, and so are all UIDs, `known` from before or not."""
+    """One world's part of what is there, jobs of other `kinds` by these, and what is `asked` of an autoscaler; Workloads of Jobs are told by the names of these, and so are all UIDs, `known` from before or not."""
     mine = {job_of(one) or name[1]: one for name, one in workloads.items() if name[0] == space}
     jobs = {name: one for name, one in jobs.items() if name[0] == space}
     others = {name[1]: (kind, one) for kind, those in kinds.items() for name, one in those.items() if name[0] == space}
@@ -46,6 +48,7 @@ def seen(
     return {
         **({"jobs": told} if told else {}),
         **({"pods": of_pods} if of_pods else {}),
+        **seen_of_asked(asked, space, {one["metadata"]["name"]: name for name, one in mine.items()}),
         "workloads": {name: _without_uids(_workload(one), known) for name, one in sorted(mine.items())},
         "queues": {name[1]: _queue(one) for name, one in sorted(queues.items()) if name[1].startswith(f"{space}-")},
         "doors": {name[1]: _queue(one) for name, one in sorted(doors.items()) if name[0] == space},
@@ -80,6 +83,11 @@ def _workload(value: JsonObject) -> Seen:
         "checks": {
             one["name"]: [one["state"], one.get("message", ""), one.get("retryCount", 0)]
             for one in status.get("admissionChecks") or ()
+        },
+        "updates": {
+            one["name"]: filled(updates)
+            for one in status.get("admissionChecks") or ()
+            if (updates := one.get("podSetUpdates"))
         },
         "requests": {one["name"]: one.get("resources", {}) for one in status.get("resourceRequests") or ()},
         "requeue": (status.get("requeueState") or {}).get("count", 0),

@@ -59,6 +59,11 @@ def lacks_room(condition: list[str] | None) -> bool:
     )
 
 
+def is_led(world: World, name: str) -> bool:
+    """Whether it is one of a leader and workers that lie together."""
+    return any("podSetGroupName" in one.get("topologyRequest", {}) for one in world.pods_of(name))
+
+
 def is_closed(condition: list[str]) -> bool:
     """Whether it waits because its queue takes nothing in."""
     return condition[1] == "Inadmissible" and bool(re.fullmatch(r"(Local|Cluster)Queue \S+ is inactive", condition[2]))

@@ -12,12 +12,15 @@ from events.json_object import JsonObject
 from events.json_path import look
 from events.timestamp import format_timestamp
 from ops.production.kubernetes.client import KubeClient, connect
+from services.provisioning_kinds import REQUESTS, TEMPLATES
 from services.runtime.cluster_port import ObjectConflict, ObjectMissing
 from tests.peers.build import API_SERVER, KUEUE
 from tests.peers.worlds.doing import MANAGED, collect, do, make, resource_of, show, start
 from tests.peers.worlds.drawn import CONFIGURED, World
 from tests.peers.worlds.job_kinds import PLAYED, STORED_AT, Objects, show_as_controllers
 from tests.peers.worlds.jobs import job_of, suspend_and_resume
+from tests.peers.worlds.provisioning import KEYS as ASKED_AT
+from tests.peers.worlds.provisioning import forget_earlier
 from tests.peers.worlds.seen import Seen, seen
 from tests.stage.api_server import ApiServer
 from tests.stage.caches import Caches
@@ -33,8 +36,6 @@ NO_REST = "Kueue does not come to rest"
 """How a world is told in which it decides for ever."""
 _LONGEST_S, _LOOK_S = 20.0, 0.1
 _AT_ONCE = 8
-_TIMED_S = 7.0
-"""So much longer it may be until time alone has something happen."""
 
 
 class KueueEnded(Exception):
@@ -58,9 +59,17 @@ class Answer:
 class Kueue:
     """The manager with its API server."""
 
-    def __init__(self, client: KubeClient, caches: Caches, manager: KueueManager, kinds: Mapping[str, str]) -> None:
-        """Of jobs of other `kinds`, by these, where the caches have them."""
+    def __init__(
+        self,
+        client: KubeClient,
+        caches: Caches,
+        manager: KueueManager,
+        kinds: Mapping[str, str],
+        asked_at: Sequence[str],
+    ) -> None:
+        """Of jobs of other `kinds`, by these, where the caches have them; and where they have what an autoscaler is asked."""
         self._client, self._caches, self._manager, self._kinds = client, caches, manager, kinds
+        self._asked_at = asked_at
         self._wavering: set[tuple[str, str]] = set()
         """Workloads that wait, of which Kueue says something else all the time."""
 
@@ -85,7 +94,7 @@ class Kueue:
                 if answers[world.seed].broken:
                     continue
                 objects = [self._caches.of(one) for one in (WORKLOADS, QUEUES, DOORS, JOBS, PODS)]
-                found = seen(*objects, self._others(), world.space, answers[world.seed].known)
+                found = seen(*objects, self._others(), self._asked(), world.space, answers[world.seed].known)
                 for name in found["workloads"].keys() & {
                     name for space, name in self._wavering if space == world.space
                 }:
@@ -136,17 +145,18 @@ class Kueue:
         before, words = self._versions(), self._words()
         self._wavering = set()
         timed = any(world.takes_time for world in worlds)
-        still = QUIET_S + (_TIMED_S if timed else 0.0)
+        still = QUIET_S + max(world.takes_s for world in worlds)
         longest = _LONGEST_S * (3 if timed else 1)
         while time.monotonic() - quiet < still * max(1.0, min(os.getloadavg()[0] / (os.cpu_count() or 1) / 2, 3.0)):
             await asyncio.sleep(_LOOK_S)
             for value in list(self._caches.of(WORKLOADS).values()):
+                if _holds(value, "Evicted") and self._asked_at:
+                    await forget_earlier(self._client, value, list(self._caches.of(ASKED_AT[0]).values()))
                 if job_of(value):
                     continue  # Kueue's reconcilers of Jobs and pods do it.
                 if _holds(value, "Evicted") and _holds(value, "QuotaReserved") and not _holds(value, "Finished"):
                     await self._let_go(value)
-            owners = (JOBS, PODS, *self._kinds.values())
-            await collect(self._client, *(self._caches.of(one) for one in (WORKLOADS, *owners)))
+            await self._collect()
             await suspend_and_resume(self._client, list(self._caches.of(JOBS).values()), _now())
             await show_as_controllers(self._client, self._others(), _now())
             if timed:
@@ -165,10 +175,20 @@ class Kueue:
                     names = sorted(name for name, whose in changed if whose == space)
                     answers[spaces.pop(space).seed].broken = f"{NO_REST}: {', '.join(names)} still changes"
 
+    async def _collect(self) -> None:
+        of = self._caches.of
+        await collect(
+            self._client, resource_of("Workload"), *(of(one) for one in (WORKLOADS, JOBS, PODS, *self._kinds.values()))
+        )
+        if self._asked_at:
+            requests, templates, _ = self._asked_at
+            await collect(self._client, REQUESTS, of(requests), of(WORKLOADS))
+            await collect(self._client, TEMPLATES, of(templates), of(WORKLOADS), of(requests))
+
     def _versions(self) -> dict[tuple[str, str], Any]:
         """By kind and name, and by world, the version of each object; of who waits all but for why."""
         told = {WORKLOADS: _but_for_words, QUEUES: _version, DOORS: _but_for_counts, JOBS: _version, PODS: _version}
-        told |= dict.fromkeys(self._kinds.values(), _version)
+        told |= dict.fromkeys((*self._kinds.values(), *self._asked_at), _version)
         return {
             (f"{key} {name}", space or name.partition("-")[0]): of(value)
             for key, of in told.items()
@@ -178,6 +198,10 @@ class Kueue:
     def _others(self) -> dict[str, Objects]:
         """Jobs of other kinds, by these."""
         return {kind: self._caches.of(key) for kind, key in self._kinds.items()}
+
+    def _asked(self) -> dict[str, Objects]:
+        """What is asked of an autoscaler, and the checks by which it is asked."""
+        return {key: self._caches.of(key) for key in self._asked_at}
 
     def _words(self) -> dict[tuple[str, str], str]:
         """By workload that waits, why."""
@@ -233,7 +257,7 @@ def _but_for_counts(value: JsonObject) -> Any:
 
 def _but_for_words(value: JsonObject) -> Any:
     """What is seen of a workload without why it has no quota, and what it was tried with."""
-    (found,) = seen({("", value["metadata"]["name"]): value}, {}, {}, {}, {}, {}, "", {})["workloads"].values()
+    (found,) = seen({("", value["metadata"]["name"]): value}, {}, {}, {}, {}, {}, {}, "", {})["workloads"].values()
     waits = not found["pods"] and found["conditions"].get("QuotaReserved", [""])[0] == "False"
     return {**found, "requests": {}, "conditions": {**found["conditions"], "QuotaReserved": ""}} if waits else found
 
@@ -248,11 +272,17 @@ def _now() -> int:
 
 @asynccontextmanager
 async def kueue(
-    peers: Path, folder: Path, *, fair: bool, more: JsonObject, kinds: Sequence[JsonObject]
+    peers: Path,
+    folder: Path,
+    *,
+    fair: bool,
+    more: JsonObject,
+    kinds: Sequence[JsonObject],
+    autoscaler: Sequence[JsonObject],
 ) -> AsyncGenerator[Kueue]:
     """The manager and its API server, which end with the block; `more` is what its configuration says beside that.
 
-    `kinds` are the definitions of other kinds of jobs that worlds have.
+    `kinds` are the definitions of other kinds of jobs that worlds have, and `autoscaler` those of what an autoscaler is asked.
     """
     async with AsyncExitStack() as stack:
         server = ApiServer(peers / API_SERVER, folder / "server")
@@ -269,21 +299,22 @@ async def kueue(
             server.kubeconfig,
             folder,
             *(one.framework for one in PLAYED.values() if kinds),
-            gates={"SchedulingEquivalenceHashing": True, "AdmissionGatedBy": True},
+            gates={"SchedulingEquivalenceHashing": True, "AdmissionGatedBy": True, "TASMultiLayerTopology": True},
             more=said,
         )
         definitions = definitions_of("kueue")
         for value in definitions:
             await put_there(client, {**value, "spec": {**value["spec"], "conversion": {"strategy": "None"}}})
-        for value in kinds:
+        for value in (*kinds, *autoscaler):
             await put_there(client, value)
         await manager.install(client, definitions)
         stack.push_async_callback(manager.stop)
         await manager.start(client, definitions)
         caches = Caches(client)
         stack.push_async_callback(caches.close)
-        for value in (*definitions, *kinds):
+        for value in (*definitions, *kinds, *autoscaler):
             caches.learn(value)
         others = STORED_AT if kinds else {}
-        await caches.follow(WORKLOADS, QUEUES, DOORS, JOBS, PODS, *others.values())
-        yield Kueue(client, caches, manager, others)
+        asked_at = ASKED_AT if autoscaler else ()
+        await caches.follow(WORKLOADS, QUEUES, DOORS, JOBS, PODS, *others.values(), *asked_at)
+        yield Kueue(client, caches, manager, others, asked_at)

@@ -10,6 +10,8 @@ from tests.peers.worlds.drawn import HOST, Step, World
 from tests.peers.worlds.job_kinds import with_job_kinds
 from tests.peers.worlds.jobs import with_jobs
 from tests.peers.worlds.pods import with_pods
+from tests.peers.worlds.provisioning import with_provisioning
+from tests.peers.worlds.topologies import with_layers, with_topologies
 
 ZONES = ("a", "b")
 ZONE = "example.com/zone"
@@ -201,6 +203,9 @@ VARIED: Mapping[str, Callable[[World, random.Random], World]] = {
     "begun": _begun,
     "leaders": _leaders,
     "later": _later,
+    "topologies": with_topologies,
+    "layers": with_layers,
+    "provisioning": with_provisioning,
     "jobs": with_jobs,
     "pods": with_pods,
     "kinds": with_job_kinds,

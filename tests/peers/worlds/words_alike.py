@@ -45,6 +45,11 @@ def but_for_capacity(condition: list[str] | None) -> str:
     return re.sub(r"maximum capacity \(\S+\)", "maximum capacity", condition[2]) if condition else ""
 
 
+def counts_below_nothing(condition: list[str] | None) -> bool:
+    """Whether so many slices are told to fit that are fewer than none."""
+    return condition is not None and bool(re.search(r"; -[0-9]+/[0-9]+ slice\(s\) fit on level ", condition[2]))
+
+
 def are_one_order(there: str, here: str) -> bool:
     """Whether both stop at different resources of one pod set, and say the same of those that both name."""
     if _nodes_that_lack(there) == _nodes_that_lack(here):
