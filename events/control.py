@@ -97,9 +97,10 @@ class ObjectRefused(Event, frozen=True, kw_only=True, tag="ObjectRefused.v1"):
     name: str
     uid: str = ""
     pod: str = ""
-    """Where a group of pods is refused, the pod that gets the Kubernetes Event; `uid` is that pod's then."""
+    """Where pods are refused, the one that gets the Kubernetes Event, the oldest that runs if any does; `uid` is that pod's then."""
     reason: str = ""
     """What Kueue calls this, where it has a word of its own for the Kubernetes Event."""
     running: int = 0
-    """Where it is a job that is not suspended, the generation of its specification: it is stopped unless it was let in."""
+    """Where it is a job that is not suspended, the generation of its specification, and 1 where it is a pod that went through
+    its gate: it is stopped unless it was let in."""
     problems: tuple[ObjectProblem, ...]

@@ -16,12 +16,12 @@ from ops.lint.configuration import configuration_problems
 from ops.lint.finding import LintFinding, broken_file, finding
 from ops.lint.hosting import hosting_problems
 from ops.lint.identity import doubled, identity_problems
-from ops.lint.job_rules import job_problems
+from ops.lint.job_rules import batch_job_problems
 from ops.lint.pruning import without_field
 from projections.devices.card_config import HAMI, CardConfig, card_config
 from services.jobs.defaulting import named_queue
-from services.jobs.job_change_rules import said_problems
-from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.job_change_rules import job_problems
+from services.jobs.kinds.elastic_rules import elastic_problems
 from services.jobs.topology.topology_rules import topology_problems
 from services.validation.conversion.convert import STORED, to_v1beta2
 from services.validation.crosscheck import Objects, crosscheck
@@ -146,10 +146,9 @@ def _nameless_version(value: dict[str, object]) -> list[Problem]:
 
 def _rules(value: dict[str, object], objects: Objects) -> list[Problem]:
     found = [*crosscheck(value, objects), *validate(value, _SETTINGS)]
-    found += [*topology_problems(value, _SETTINGS), *problems_in(value), *job_problems(value)]
-    kind = kinds_of(_SETTINGS).of(str(value.get("apiVersion") or ""), str(value.get("kind") or ""))
-    if kind is not None and named_queue(value):
-        found += said_problems(kind, value)
+    found += [*topology_problems(value, _SETTINGS), *problems_in(value), *batch_job_problems(value)]
+    if named_queue(value):
+        found += [*job_problems(None, value, _SETTINGS), *elastic_problems(None, value, _SETTINGS)]
     found += [*configuration_problems(value), *quota_problems(value, objects)]
     if value.get("kind") == "Job" and not any(one.code.startswith("Exceeds") for one in found):
         found += hosting_problems(value, objects)

@@ -12,7 +12,7 @@ _ENDS = ("Never", "OnFailure")
 _POD = "spec.template.spec"
 
 
-def job_problems(value: JsonMapping) -> list[Problem]:
+def batch_job_problems(value: JsonMapping) -> list[Problem]:
     """Everything of it at once."""
     if value.get("kind") != "Job" or value.get("apiVersion") != "batch/v1":
         return []

@@ -56,7 +56,7 @@ from projections.workloads.lifecycle import (
     true_condition,
     with_condition,
 )
-from projections.workloads.pods import found_running, with_waiting_for_pods
+from projections.workloads.pods import found_running, runs_without_quota, with_waiting_for_pods
 from projections.workloads.pods_ready import pods_ready
 from projections.workloads.slices import ELASTIC_JOBS
 
@@ -288,8 +288,7 @@ def change(world: PreemptionState, workload: Workload, event: WorkloadChanged, p
         spec = replace(spec, active=workload.spec.active)  # A job says nothing of it: its Workload object does.
     changed = replace(workload, spec=spec, generation=event.generation)
     changed = with_waiting_for_pods(with_gates(world.settings, changed, position), position)
-    shown_so = changed.condition(WAITING_FOR_PODS) is workload.condition(WAITING_FOR_PODS)
-    if not shown_so or _others(workload, changed) or _asks_otherwise(workload, changed):
+    if _has_to_show(workload, changed):
         changed = replace(changed, seen=position.sequence)
     changed = reclassify(world, changed)
     world.put_workload(changed)
@@ -318,17 +317,20 @@ def reclassify(world: PreemptionState, workload: Workload) -> Workload:
     return replace(workload, equivalence=equivalence_of(workload, by_namespace=by_namespace))
 
 
+def _has_to_show(before: Workload, after: Workload) -> bool:
+    """Whether its object, or its pods, have to become something else by what was changed alone."""
+    waits = before.condition(WAITING_FOR_PODS) is not after.condition(WAITING_FOR_PODS)
+    to_end = runs_without_quota(after) and before.spec.members != after.spec.members
+    return waits or to_end or _others(before, after) or _shown(before.spec) != _shown(after.spec)
+
+
 def _others(before: Workload, after: Workload) -> bool:
     """Whether its object is owned by other pods than before."""
     return {one.uid for one in before.spec.members} != {one.uid for one in after.spec.members}
 
 
-def _asks_otherwise(before: Workload, after: Workload) -> bool:
-    """Whether its object has to show something else of what it asks for."""
-    return _shown(before.spec) != _shown(after.spec)
-
-
 def _shown(spec: WorkloadSpec) -> tuple[object, ...]:
+    """What its object shows of what it asks for."""
     return spec.queue, spec.pod_sets, spec.priority, spec.priority_class, spec.max_execution, spec.gated_by
 
 

@@ -32,6 +32,14 @@ def has_live_pods(workload: Workload) -> bool:
     return any(one.state is MemberState.LIVE for one in workload.spec.members)
 
 
+def runs_without_quota(workload: Workload) -> bool:
+    """Whether a pod of it runs that nobody has let in: somebody took its gate away.
+
+    Rule: docs/rules/eviction.md#by-hand
+    """
+    return made_of_pods(workload) and not workload.reserved and not workload.finished and has_live_pods(workload)
+
+
 class OfPodSet(Protocol):
     """A pod of which is known to what pod set it belongs."""
 

@@ -29,6 +29,9 @@ from projections.workloads.stops import Requeue
 from services.jobs.pod_sets.pod_set import Injection, Original
 from services.jobs.pod_sets.updates import Update
 
+NOT_ADMITTED = "Not admitted by cluster queue"
+"""What is told of a job or pod that runs and that nobody has let in."""
+
 
 def workload_status(
     workload: Workload,

@@ -20,10 +20,10 @@ from projections.queues.waiting import requested_by
 from projections.workloads.decision_mark import number_here
 from projections.workloads.in_cluster import News
 from projections.workloads.lifecycle import EVICTED, PODS_READY, Workload
-from projections.workloads.pods import made_of_pods, with_room
+from projections.workloads.pods import made_of_pods, runs_without_quota, with_room
 from projections.workloads.slices import steers_job
 from projections.workloads.variants import acting_for, as_shown, has_its_parent, with_variants
-from services.applier.manifests import injections, job_should_run, originals, workload_status
+from services.applier.manifests import NOT_ADMITTED, injections, job_should_run, originals, workload_status
 from services.applier.state import PlanState
 from services.jobs.job_status import is_suspended
 from services.jobs.kinds.managed_kinds import kinds_of, resource_of
@@ -68,6 +68,8 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     """By UID, the annotations that keep a pod to its own cards, where pods have different ones."""
     stopping: bool = False
     """It is evicted, and its quota is released once its pods have ended."""
+    never_let_in: bool = False
+    """Pods of it run although it holds no quota: they are ended, unless the object shows quota."""
     why: tuple[str, str] = ("", "")
     """Reason and message of the condition on pods that have to end."""
     deactivated: int = 0
@@ -229,6 +231,8 @@ def _decided_is_shown(world: DeviceState, workload: Workload) -> bool:
         and workload.in_cluster.job_turned > workload.shown
     ):
         return False
+    if runs_without_quota(workload) and workload.seen > workload.shown:
+        return False
     return not _runs_here(world, workload) or not _at_the_gate(world, workload)
 
 
@@ -285,6 +289,7 @@ def _application(world: PlanState, partition: str, workload: Workload) -> Applic
         api_version=workload.owner.api_version if workload.owner is not None else "",
         injections=injections(world, acting) if run else (),
         stopping=workload.evicted and workload.reserved,
+        never_let_in=runs_without_quota(workload),
         why=_why(workload),
         deactivated=0 if workload.spec.active else workload.stops.deactivated_by,
         activated=workload.stops.deactivated_by if workload.spec.active and workload.spec.variant_of else 0,
@@ -349,4 +354,6 @@ def _kind(settings: SettingsObserved, workload: Workload) -> JobKind | None:
 
 def _why(workload: Workload) -> tuple[str, str]:
     found = workload.condition(EVICTED)
-    return ("", "") if found is None else (f"WorkloadEvictedDueTo{found.reason}", found.message)
+    if found is None or not workload.evicted:
+        return "NotAdmitted", NOT_ADMITTED
+    return f"WorkloadEvictedDueTo{found.reason}", found.message

@@ -1,4 +1,4 @@
-"""Stops jobs that somebody lets run and that can't be admitted, because what they ask for can't be understood.
+"""Stops jobs and pods that somebody lets run and that can't be admitted, because what they ask for can't be understood.
 
 Rule: docs/rules/eviction.md#by-hand
 """
@@ -13,11 +13,14 @@ from projections.configuration import refused_because
 from services.applier.events.cluster_events import refusal_event
 from services.applier.events.event_recorder import EventRecorder
 from services.applier.patches import shows_quota
+from services.applier.pods.start_or_end import PODS, end_pods
 from services.applier.state import ApplierState
 from services.applier.workloads.known_objects import WORKLOADS
 from services.applier.writes.retried_writes import RetriedWrites
 from services.jobs.job_status import is_suspended
 from services.jobs.kinds.managed_kinds import kinds_of, resource_of
+from services.jobs.kinds.pods import group_of, runs_here
+from services.jobs.kinds.table import POD
 from services.jobs.start_stop import with_suspend
 from services.jobs.workload_name import workload_name
 from services.runtime.clock_port import Clock
@@ -34,7 +37,7 @@ class RunningRefused(msgspec.Struct, frozen=True):
 
 
 class RefusedJobs:
-    """Suspends them, with retries; that they are suspended is seen in the jobs themselves."""
+    """Suspends jobs and ends pods, with retries; that it was done is seen in themselves."""
 
     def __init__(self, writer: Writer, clock: Clock, notices: EventRecorder) -> None:
         self._writer, self._clock, self._notices = writer, clock, notices
@@ -52,6 +55,9 @@ class RefusedJobs:
 
     async def _stop(self, _place: str, one: RunningRefused) -> None:
         kind, refused = one.kind, one.refused
+        if kind.reader == POD.reader:
+            await self._end_pod(kind, refused)
+            return
         job = await self._writer.get(resource_of(kind), refused.namespace, refused.name)
         meta = object_at(job, "metadata")
         if meta.get("uid") != refused.uid or is_suspended(kind, job) or await self._was_let_in(kind, job):
@@ -59,19 +65,34 @@ class RefusedJobs:
         version = {"metadata": {"resourceVersion": meta["resourceVersion"]}}
         patch = with_suspend(kind, version, suspend=True)
         await self._writer.merge(resource_of(kind), refused.namespace, refused.name, patch)
-        message = f"It runs and can't be admitted: {refused_because(refused)}"
+        self._record(refused)
+
+    async def _end_pod(self, kind: JobKind, refused: ObjectRefused) -> None:
+        """End the pod that is named; where another one of its group runs, that is refused next."""
+        pod = await self._writer.get(PODS, refused.namespace, refused.pod)
+        if pod["metadata"].get("uid") != refused.uid or not runs_here(pod) or await self._was_let_in(kind, pod):
+            return
+        await end_pods(self._writer, pod, "NoMatchingWorkload", _message(refused))
+        self._record(refused)
+
+    def _record(self, refused: ObjectRefused) -> None:
         event = refusal_event(refused, self._clock.now())
-        self._notices.record(msgspec.structs.replace(event, reason=_STOPPED, message=message, warning=False))
+        self._notices.record(msgspec.structs.replace(event, reason=_STOPPED, message=_message(refused), warning=False))
 
     async def _was_let_in(self, kind: JobKind, job: JsonObject) -> bool:
         """Whether its Workload holds quota: then it runs on, whatever was made of it since."""
         meta = job["metadata"]
         named = object_at(meta, "labels").get(PREBUILT_WORKLOAD_NAME)
-        name = str(named or workload_name(kind.kind, kind.group, meta["name"], meta["uid"]))
+        group = group_of(job) if kind.reader == POD.reader else ""
+        name = str(named or group or workload_name(kind.kind, kind.group, meta["name"], meta["uid"]))
         try:
             return shows_quota(await self._writer.get(WORKLOADS, meta["namespace"], name))
         except ObjectMissing:
             return False
+
+
+def _message(refused: ObjectRefused) -> str:
+    return f"It runs and can't be admitted: {refused_because(refused)}"
 
 
 def _holds_quota(world: ApplierState, uid: str) -> bool:

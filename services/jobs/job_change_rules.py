@@ -31,17 +31,17 @@ def job_problems(old: JsonObject | None, new: JsonObject, settings: SettingsObse
         return []
     gates = str(object_at(new, "metadata", "annotations").get(ADMISSION_GATED_BY) or "")
     if old is None:
-        return [*gate_problems(gates), *_fewer(kind, new), *said_problems(kind, new)]
+        return [*gate_problems(gates), *_fewer(kind, new), *_said_problems(kind, new)]
     before = str(object_at(old, "metadata", "annotations").get(ADMISSION_GATED_BY) or "")
     found = gate_update_problems(before, gates) if before != gates else []
-    said = said_problems(kind, old)
-    found += [one for one in said_problems(kind, new) if one not in said]
+    said = _said_problems(kind, old)
+    found += [one for one in _said_problems(kind, new) if one not in said]
     of_pods = kind.reader == POD.reader
     found += class_problems(old, new, running=not of_pods and not is_suspended(kind, new))
     return found if of_pods else [*found, *_of_running(kind, old, new)]
 
 
-def said_problems(kind: JobKind, job: JsonObject) -> list[Problem]:
+def _said_problems(kind: JobKind, job: JsonObject) -> list[Problem]:
     """What a job of one of Ray's kinds or of Spark's says that can't be managed so."""
     return [*ray_problems(kind, job), *spark_problems(kind, job)]
 

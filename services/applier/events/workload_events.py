@@ -12,6 +12,7 @@ from projections.workloads.in_cluster import News
 from projections.workloads.lifecycle import EVICTED, QUOTA_RESERVED, REQUEUED, Workload
 from projections.workloads.slices import is_replaced
 from services.applier.events.cluster_events import ClusterEvent, job_event
+from services.applier.manifests import NOT_ADMITTED
 
 _UNTOLD = frozenset({PENDING, "Pending", GATED})
 """Why a workload has no quota, where there is nothing to say yet or the log has news of it."""
@@ -96,7 +97,7 @@ def started(workload: Workload, pods: tuple[str, ...], at: Millis) -> Iterator[C
 def stopped(workload: Workload, at: Millis) -> Iterator[ClusterEvent]:
     """The job was suspended, or its pods have to end: because it was evicted, or because it was never admitted."""
     evicted = workload.condition(EVICTED) if workload.evicted else None
-    message = evicted.message if evicted is not None else "Not admitted by cluster queue"
+    message = evicted.message if evicted is not None else NOT_ADMITTED
     yield from _of_job(workload, str(workload.stops.stopped_by), at, "Stopped", message)
 
 

@@ -30,10 +30,12 @@ async def start_or_end_pods(
     Pods that wait are left alone, and so are those that have ended or are gone.
     """
     ended: list[str] = []
-    if not application.run and not application.stopping:
+    if not (application.run or application.stopping or application.never_let_in):
         return ()
     for member in application.members:
         if application.run and member.name not in application.gate:
+            continue
+        if application.never_let_in and member.state is not MemberState.LIVE:
             continue
         try:
             if member.state is not MemberState.OVER and await _steer(writer, application, member, without_lost_mark):
@@ -82,8 +84,9 @@ def _in_its_group(application: Application, member: Member, pod: JsonObject) -> 
 async def _end(writer: Writer, application: Application, pod: JsonObject) -> bool:
     """End a pod that runs. A gated pod stays gated, and is marked so that no older decision ungates it."""
     if rules.is_gated(pod):
-        marked = put(pod, ("metadata", "annotations", DECISION), application.decision)
-        await _write(writer, application, pod, marked)
+        if application.stopping:
+            marked = put(pod, ("metadata", "annotations", DECISION), application.decision)
+            await _write(writer, application, pod, marked)
         return False
     if not rules.is_leaving(pod):
         await end_pods(writer, pod, *application.why)

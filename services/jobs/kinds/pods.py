@@ -77,6 +77,11 @@ def is_waiting(pod: JsonObject) -> bool:
     return is_gated(pod) and get(pod, ("status", "phase")) not in ("Running", "Succeeded", "Failed")
 
 
+def runs_here(pod: JsonObject) -> bool:
+    """Whether it went through the gate, and neither has ended nor is being deleted."""
+    return not (is_gated(pod) or is_over(pod) or is_leaving(pod))
+
+
 def is_leaving(pod: JsonObject) -> bool:
     """Whether a pod is being deleted, which its finalizers may hold up."""
     meta: JsonMapping = pod.get("metadata") or {}

@@ -45,7 +45,8 @@ def refusal(
 ) -> ObjectRefused:
     """The fact that an object is refused; namespace, name and UID are empty where they are not text.
 
-    A job that is not suspended is `running`, in a generation; `who` are names in the place of its own.
+    A job that is not suspended is `running`, in a generation, and so are pods that went through their gate; `who` are names in
+    the place of its own.
     """
     meta = object_at(value, "metadata")
     identity = {name: text if isinstance(text := meta.get(name), str) else "" for name in ("namespace", "name", "uid")}

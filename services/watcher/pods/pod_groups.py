@@ -72,9 +72,13 @@ class PodGroups:
         return place in self._pods
 
     def first(self, place: str) -> dict[str, str]:
-        """The oldest pod of a place, on which problems of the group are reported."""
-        meta = min(self._pods[place].values(), key=age)["metadata"]
+        """The pod of a place on which problems of the group are reported: the oldest that runs here, or else the oldest."""
+        meta = min(self._pods[place].values(), key=lambda one: (not rules.runs_here(one), age(one)))["metadata"]
         return {"pod": meta["name"], "uid": meta.get("uid", "")}
+
+    def run_here(self, place: str) -> bool:
+        """Whether any pod of a place went through its gate and runs."""
+        return any(rules.runs_here(one) for one in self._pods[place].values())
 
     def keep_only(self, objects: Iterable[JsonObject]) -> None:
         """Forget all pods but these: there are no others."""

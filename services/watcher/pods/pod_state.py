@@ -84,8 +84,24 @@ def _gathered(found: Sequence[JsonObject]) -> GroupMembers:
         return GroupMembers(kept=tuple(able))
     _check_alike(able)
     group = group_members(able, {"": rules.total_of(able[0])}, lambda _: "")
-    waits = group.missing and not rules.comes_one_by_one(able[0])
-    return GroupMembers() if waits else group
+    if not group.missing or rules.comes_one_by_one(able[0]):
+        return group
+    _check_waiting(able)
+    return GroupMembers()
+
+
+def _check_waiting(pods: Sequence[JsonObject]) -> None:
+    """No pod runs of a group that is not whole yet. Raises `FieldBroken`.
+
+    Rule: docs/rules/eviction.md#by-hand
+    """
+    for one in pods:
+        if rules.runs_here(one):
+            raise FieldBroken(
+                f"metadata.annotations[{POD_GROUP_TOTAL_COUNT}]",
+                f"pod {one['metadata']['name']} runs, and {len(pods)} of {rules.total_of(one)} pods of its group are there",
+                "all of its pods, and leave their scheduling gate alone",
+            )
 
 
 def _check_alike(pods: Sequence[JsonObject]) -> None:

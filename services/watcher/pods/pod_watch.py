@@ -133,7 +133,7 @@ class PodWatch:
                 return [refusal(owner.kind, owner.value, refused)]
             word, namespace, name = place.split("/", 2)
             who = {**self._groups.first(place), "namespace": namespace, "name": name}
-            return [refusal(word, {}, refused, who=who)]
+            return [refusal(word, {}, refused, running=int(self._groups.run_here(place)), who=who)]
 
     def _accounted(self, place: str) -> list[Fact]:
         key = self._view.by_source.get(place, "")

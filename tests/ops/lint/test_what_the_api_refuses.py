@@ -131,3 +131,30 @@ def test_a_job_of_ray_that_would_run_on_without_quota_is_named(tmp_path: Path) -
     stays = named("ray.io/v1", "RayJob", spec={"rayClusterSpec": {"headGroupSpec": {"template": {"spec": {}}}}})
     stays["metadata"] = {"name": "x", "namespace": "team", "labels": {"kueue.x-k8s.io/queue-name": "lq"}}
     assert ("error", "Invalid", "spec.shutdownAfterJobFinishes") in told(tmp_path, stays)
+
+
+def test_what_the_webhook_refuses_of_the_gates_sizes_and_growth_of_a_new_job_is_named(tmp_path: Path) -> None:
+    gated = queued(job(parallelism=2), {"kueue.x-k8s.io/admission-gated-by": "not a gate"})
+    shrinking = queued(job(parallelism=2), {"kueue.x-k8s.io/job-min-parallelism": "2"})
+    head = {"template": {"spec": {"containers": [{"name": "main", "image": "i"}]}}}
+    growing = queued(
+        named("ray.io/v1", "RayCluster", spec={"enableInTreeAutoscaling": True, "headGroupSpec": head}), {}
+    )
+    named_fields = {
+        "metadata.annotations[kueue.x-k8s.io/admission-gated-by]": gated,
+        "metadata.annotations[kueue.x-k8s.io/job-min-parallelism]": shrinking,
+        "spec.enableInTreeAutoscaling": growing,
+    }
+    for field, value in named_fields.items():
+        assert field in [of for severity, _, of in told(tmp_path, value) if severity == "error"]
+
+
+def test_a_job_that_names_no_queue_is_told_nothing_of_what_only_the_webhook_refuses(tmp_path: Path) -> None:
+    shrinking = job(parallelism=2)
+    shrinking["metadata"] = {"name": "x", "annotations": {"kueue.x-k8s.io/job-min-parallelism": "2"}}
+    assert told(tmp_path, shrinking) == []
+
+
+def queued(value: dict[str, object], annotations: dict[str, str]) -> dict[str, object]:
+    labels = {"kueue.x-k8s.io/queue-name": "lq"}
+    return {**value, "metadata": {"name": "x", "namespace": "team", "labels": labels, "annotations": annotations}}

@@ -67,8 +67,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
     verb: str
     """`create`, `merge`, `status` (a merge of the status), `delete`, `finish`, `check`, which sets the state of an admission check of
-    a workload, `move`, by which one that waits goes to another queue, `reclaim`, by which one more of its pods is done, or `unready`,
-    by which a pod of it fails."""
+    a workload, `move`, by which one that waits goes to another queue, `reclaim`, by which one more of its pods is done, `unready`,
+    by which a pod of it fails, or `ungate`, by which somebody takes all gates off pods."""
     kind: str
     name: str
     namespace: str = ""

@@ -18,6 +18,8 @@ from tests.peers.worlds.drawn import Step, World
 from tests.peers.worlds.jobs import TOPOLOGY, but_for_ours, class_of, text_of, with_classes
 
 PODS = Resource(plural="pods", kind="Pod")
+_LIMITED = "kubernetes.io/limit-ranger"
+"""Where the API server notes what a LimitRange gave a pod."""
 
 
 def with_pods(world: World, chance: random.Random) -> World:
@@ -89,18 +91,23 @@ def _of_pods(step: Step, pods: Sequence[str], chance: random.Random) -> list[Ste
             return [step]
         case "merge" if "active" in step.value.get("spec", {}):
             return [step]
+        case _ if chance.random() < 0.5:
+            return [replace(of_pods, verb="ungate")]
         case _:
             return []
 
 
 async def do_to_pods(client: ApiRequests, step: Step) -> None:
-    """Do it to all pods of a step; to those that are gone, or wait at a gate, nothing is done."""
+    """Do it to all pods of a step; to those that are gone nothing is done, and those that wait at a gate do not end."""
     for name in step.value["pods"]:
         try:
-            if step.verb == "delete":
-                await client.delete(PODS, step.namespace, name, at_once=True)
-            else:
-                await _end(client, step, name)
+            match step.verb:
+                case "delete":
+                    await client.delete(PODS, step.namespace, name, at_once=True)
+                case "ungate":
+                    await client.merge(PODS, step.namespace, name, {"spec": {"schedulingGates": None}})
+                case _:
+                    await _end(client, step, name)
         except (ObjectMissing, ObjectConflict, ObjectInvalid):
             continue
 
@@ -121,9 +128,11 @@ def group_of(pod: JsonObject) -> str:
 def seen_of_pod(pod: JsonObject) -> dict[str, Any]:
     """What is seen of a pod."""
     meta, spec = pod["metadata"], pod["spec"]
+    notes = but_for_ours(meta)
+    notes.pop(_LIMITED, None)
     return {
         "labels": meta.get("labels") or {},
-        "annotations": but_for_ours(meta),
+        "annotations": notes,
         "finalizers": sorted(meta.get("finalizers") or ()),
         "leaving": bool(meta.get("deletionTimestamp")),
         "phase": look(pod, "status.phase"),

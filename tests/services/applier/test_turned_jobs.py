@@ -8,8 +8,12 @@ from events.workload import (
     Condition,
     ConditionStatus,
     JobUnsuspended,
+    Member,
+    MemberState,
+    Owner,
     PodSetAssignment,
     PodsGone,
+    WorkloadChanged,
     WorkloadOwned,
 )
 from services.applier.plan import plan
@@ -66,6 +70,21 @@ def test_a_job_that_comes_to_an_object_which_another_log_had_let_in_runs() -> No
     told.told(WorkloadOwned(workload=KEY, owner=asked.owner))
     (application,) = plan(told.world, "LOG_0", [KEY])
     assert application.job == "a" and application.run
+    tell_applied(told)
+
+
+def test_a_pod_that_waits_and_is_let_through_by_hand_is_ended_and_those_at_the_gate_are_not() -> None:
+    told = Story().told(*platform(nominal=0))
+    asked = job("a")
+    owner = Owner(kind="PodGroup", api_version="v1", name="a", uid="a")
+    gated = Member(name="a-0", uid="0", pod_set="main")
+    live = Member(name="a-1", uid="1", pod_set="main", state=MemberState.LIVE)
+    told.told(replace(asked, owner=owner, spec=replace(asked.spec, members=(gated, gated)))).decided()
+    tell_applied(told)
+    told.told(WorkloadChanged(workload=KEY, spec=replace(asked.spec, members=(gated, live))))
+    (application,) = plan(told.world, "LOG_0", [KEY])
+    assert application.never_let_in and not application.run and not application.aside
+    assert application.why == ("NotAdmitted", "Not admitted by cluster queue")
     tell_applied(told)
 
 
