@@ -3,11 +3,11 @@
 Rule: docs/rules/multikueue.md#quota
 """
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from events.amount import Requests, add_requests
 from events.multikueue import MultiKueueConfigObserved, QuotaAutomationSettled
-from events.quota import ClusterQueueObserved, Quota
+from events.quota import ClusterQueueObserved, FlavorQuotas, Quota, ResourceGroup
 from projections.checks.multikueue import connected, is_multikueue, multikueue_config, served
 from projections.checks.state import DispatchState
 from projections.feature_gates import enabled
@@ -47,11 +47,12 @@ def automation_of(world: AutomationState, name: str) -> QuotaAutomationSettled |
     if not config.automated:
         message = "MultiKueue manager quota automation has not been requested."
         return QuotaAutomationSettled(cluster_queue=name, reason=NOT_REQUESTED, message=message)
-    if not _has_one_flavor(queue):
+    only = _only_flavor(queue)
+    if only is None:
         message = "Quota automation requires that the manager-side ClusterQueue has exactly one ResourceFlavor"
         return _refused(name, message)
     counted = _counted(world, name, config)
-    return world.quota_automation.get(name) if counted is None else _settled(queue, counted)
+    return world.quota_automation.get(name) if counted is None else _settled(name, only.group.resources, counted)
 
 
 def check_of_queue(world: DispatchState, queue: ClusterQueueObserved) -> str:
@@ -77,18 +78,29 @@ def followed_local_queues(world: DispatchState) -> frozenset[str] | None:
 
 def quotas_to_set(world: AutomationState, name: str) -> tuple[Quota, ...] | None:
     """The quotas that the only flavor of a cluster queue is to have by what was decided; None where it has them, or nothing was."""
-    queue, settled = world.cluster_queues[name], world.quota_automation.get(name)
-    if settled is None or settled.reason != AUTOMATED or not owns_queue(world, name) or not _has_one_flavor(queue):
+    settled, only = world.quota_automation.get(name), _only_flavor(world.cluster_queues[name])
+    if settled is None or only is None:
         return None
-    group = queue.groups[0]
-    if set(group.resources) != settled.nominal.keys():
-        return None  # What it covers has changed: that is decided about first.
-    wanted = tuple(Quota(resource=one, nominal=settled.nominal[one]) for one in group.resources)
-    return None if group.flavors[0].quotas == wanted else wanted
+    covered = only.group.resources
+    if set(covered) != settled.nominal.keys():
+        return None  # Nothing is followed, or what it covers has changed: that is decided about first.
+    wanted = tuple(Quota(resource=one, nominal=settled.nominal[one]) for one in covered)
+    return None if only.flavor.quotas == wanted else wanted
 
 
-def _has_one_flavor(queue: ClusterQueueObserved) -> bool:
-    return len(queue.groups) == 1 and len(queue.groups[0].flavors) == 1
+class _OnlyFlavor(NamedTuple):
+    """The flavor of a queue that has no other one, and its group."""
+
+    group: ResourceGroup
+    flavor: FlavorQuotas
+
+
+def _only_flavor(queue: ClusterQueueObserved) -> _OnlyFlavor | None:
+    match queue.groups:
+        case (ResourceGroup(flavors=(flavor,)) as group,):
+            return _OnlyFlavor(group, flavor)
+        case _:
+            return None
 
 
 def _counted(world: DispatchState, name: str, config: MultiKueueConfigObserved) -> dict[str, Requests] | None:
@@ -109,16 +121,15 @@ def _counted(world: DispatchState, name: str, config: MultiKueueConfigObserved) 
     return found
 
 
-def _settled(queue: ClusterQueueObserved, by_cluster: dict[str, Requests]) -> QuotaAutomationSettled:
+def _settled(name: str, covered: tuple[str, ...], by_cluster: dict[str, Requests]) -> QuotaAutomationSettled:
     total: Requests = {}
     for counted in by_cluster.values():
         total = add_requests(total, counted)
-    covered = queue.groups[0].resources
     if missing := sorted(total.keys() - set(covered)):
         told = f"manager-side coveredResources is missing resources configured on workers: [{' '.join(missing)}]"
-        return _refused(queue.name, told, by_cluster)
+        return _refused(name, told, by_cluster)
     return QuotaAutomationSettled(
-        cluster_queue=queue.name,
+        cluster_queue=name,
         reason=AUTOMATED,
         message="ClusterQueue quota is automatically managed based on MultiKueue workers.",
         nominal={resource: total.get(resource, 0) for resource in covered},

@@ -35,7 +35,7 @@ def assign_first_fit(plan: Plan, node: Node) -> Assignment | None:
                         return None
                     borrow = max(borrow, choice.borrow)
             for index in part.indexes:
-                chosen[index].update(choices_of(group, choices, plan.requests[index], grouped=len(part.indexes) > 1))
+                chosen[index].update(choices_of(group, choices, plan.requests[index]))
         for column, amount in charged.values():
             usage[column] = usage.get(column, 0) + amount
         attempts.extend(for_the_others(attempts, part))

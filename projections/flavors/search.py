@@ -133,7 +133,7 @@ def _charge(
     charged: dict[str, tuple[Column, int]] = {}
     for group, found in chosen:
         for member in members:
-            member.flavors.update(choices_of(group, found, member.requests, grouped=len(members) > 1))
+            member.flavors.update(choices_of(group, found, member.requests))
         columns = _option_of(group, next(iter(found.values())).flavor).columns
         for name, amount, column in zip(group.resources, group.amounts, columns, strict=True):
             charged[name] = (column, amount)
@@ -161,14 +161,13 @@ def for_the_others(attempts: list[FlavorAttempt], part: PodSetsPlan) -> list[Fla
     ]
 
 
-def choices_of(
-    group: GroupPlan, found: Mapping[str, FlavorChoice], requests: Requests, *, grouped: bool
-) -> dict[str, FlavorChoice]:
+def choices_of(group: GroupPlan, found: Mapping[str, FlavorChoice], requests: Requests) -> dict[str, FlavorChoice]:
     """The flavors of a resource group that a pod set gets for what it asks for.
 
-    A leader that asks for nothing gets those of its workers that have a topology: it lies in their midst.
+    A leader that asks for nothing gets those of its workers that have a topology: it lies in their midst. Alone it would
+    ask of no group.
     """
-    if requests or not grouped or not _option_of(group, next(iter(found.values())).flavor).topology:
+    if requests or not _option_of(group, next(iter(found.values())).flavor).topology:
         return {name: choice for name, choice in found.items() if name in requests}
     return dict(found)
 

@@ -96,7 +96,7 @@ class Node:
             room = subtree - local - (above if above > 0 else 0) + limit
             if room < from_parent:
                 from_parent = room
-        if local == UNLIMITED or from_parent == UNLIMITED:
+        if from_parent == UNLIMITED:  # As it is wherever what is kept here is unlimited.
             return UNLIMITED
         return from_parent + local - usage if local > usage else from_parent
 

@@ -5,6 +5,7 @@ Rule: docs/rules/multikueue.md#quota
 
 import asyncio
 from contextlib import aclosing, suppress
+from itertools import count
 
 from events.amount import Requests, add_requests
 from events.json_object import JsonObject, object_at, objects_at
@@ -35,7 +36,7 @@ class FollowedQueues:
         """By ClusterQueue there, its nominal quotas."""
         self._listed: set[str] = set()
         self._news = asyncio.Event()
-        self._count = 0
+        self._count = count()
 
     def ask(self, local_queues: frozenset[str] | None) -> bool:
         """The keys of which the namesakes there have to be known, None for nothing at all; whether a connection has to begin anew for that."""
@@ -82,8 +83,7 @@ class FollowedQueues:
                     cluster=self._cluster, queues=remote_queues(self._leads, self._nominal, self._asked or frozenset())
                 )
                 if fact != told:
-                    self._count += 1
-                    await self._seen.tell_of_cluster(self._cluster, fact, f"{self._clock.now()}:{self._count}")
+                    await self._seen.tell_of_cluster(self._cluster, fact, f"{self._clock.now()}:{next(self._count)}")
                     told = fact
                 self.known.set()
             await self._news.wait()

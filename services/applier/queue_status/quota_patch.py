@@ -22,19 +22,27 @@ def quota_patch(found: JsonObject, wanted: QuotaWanted) -> JsonObject | None:
 
     The list of groups is written as a whole, so it holds for that version of the object alone.
     """
-    meta, groups = found["metadata"], objects_at(found, "spec", "resourceGroups")
-    if wanted.uid and meta["uid"] != wanted.uid:
+    meta, only = found["metadata"], _only_flavor(found)
+    if only is None or (wanted.uid and meta["uid"] != wanted.uid):
         return None
-    if len(groups) != 1 or len(objects_at(groups[0], "flavors")) != 1:
+    group, flavor = only
+    if list(group.get("coveredResources") or ()) != [one.resource for one in wanted.quotas]:
         return None
-    if list(groups[0].get("coveredResources") or ()) != [one.resource for one in wanted.quotas]:
-        return None
-    flavor = objects_at(groups[0], "flavors")[0]
     if _quotas_in(flavor) == wanted.quotas:
         return None
     resources = [{"name": one.resource, "nominalQuota": from_units(one.resource, one.nominal)} for one in wanted.quotas]
-    changed = {**groups[0], "flavors": [{**flavor, "resources": resources}]}
+    changed = {**group, "flavors": [{**flavor, "resources": resources}]}
     return {"metadata": {"resourceVersion": meta["resourceVersion"]}, "spec": {"resourceGroups": [changed]}}
+
+
+def _only_flavor(found: JsonObject) -> tuple[JsonMapping, JsonMapping] | None:
+    """The only group and its only flavor; None where there are others."""
+    groups = objects_at(found, "spec", "resourceGroups")
+    match groups, [(group, flavor) for group in groups for flavor in objects_at(group, "flavors")]:
+        case [_], [only]:
+            return only
+        case _:
+            return None
 
 
 def _quotas_in(flavor: JsonMapping) -> tuple[Quota, ...] | None:

@@ -143,6 +143,7 @@ def test_what_is_told_of_a_cluster_that_is_gone_counts_no_more_when_another_of_i
     assert automation_of(at.world, "cq") is None
 
 
+COVERED = (("cpu",), ("cpu", "memory", "pods"), ("cpu", "pods"))
 TWO_FLAVORS = replace(QUEUE.groups[0], flavors=(*QUEUE.groups[0].flavors, FlavorQuotas(flavor="spot", quotas=())))
 
 
@@ -161,6 +162,7 @@ TWO_FLAVORS = replace(QUEUE.groups[0], flavors=(*QUEUE.groups[0].flavors, Flavor
             "MultiKueue manager quota automation has not been requested.",
         ),
         (replace(QUEUE, groups=()), "UnsupportedConfiguration", ONE_FLAVOR),
+        (replace(QUEUE, groups=(replace(QUEUE.groups[0], flavors=()),)), "UnsupportedConfiguration", ONE_FLAVOR),
         (replace(QUEUE, groups=(*QUEUE.groups, *QUEUE.groups)), "UnsupportedConfiguration", ONE_FLAVOR),
         (replace(QUEUE, groups=(TWO_FLAVORS,)), "UnsupportedConfiguration", ONE_FLAVOR),
         (
@@ -207,7 +209,7 @@ def test_those_local_queues_are_asked_for_whose_queue_follows() -> None:
     assert followed_local_queues(at.world) is None
 
 
-def test_quota_is_set_without_limits_where_it_is_another_and_not_once_what_is_covered_has_changed() -> None:
+def test_quota_is_set_without_limits_where_it_is_another() -> None:
     at = manager()
     assert quotas_to_set(at.world, "cq") is None, "nothing was decided"
     at.fold(told("w1", there("a", "team/lq", cpu=1_000, memory=7)))
@@ -218,11 +220,53 @@ def test_quota_is_set_without_limits_where_it_is_another_and_not_once_what_is_co
     group = QUEUE.groups[0]
     at.fold(replace(QUEUE, groups=(replace(group, flavors=(FlavorQuotas(flavor="default", quotas=wanted),)),)))
     assert quotas_to_set(at.world, "cq") is None
-    at.fold(replace(QUEUE, groups=(replace(group, resources=("cpu",)),)))
-    assert quotas_to_set(at.world, "cq") is None
     at.fold(QUEUE)
+    assert quotas_to_set(at.world, "cq") == wanted
     at.fold(QuotaAutomationEnded(cluster_queue="cq"))
     assert quotas_to_set(at.world, "cq") is None
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        (),
+        (replace(QUEUE.groups[0], flavors=()),),
+        (TWO_FLAVORS,),
+        (*QUEUE.groups, *QUEUE.groups),
+        *((replace(QUEUE.groups[0], resources=covered),) for covered in COVERED),
+    ],
+)
+def test_quota_that_was_decided_is_not_set_once_the_queue_is_such_that_it_is_decided_about_first(
+    groups: tuple[ResourceGroup, ...],
+) -> None:
+    at = manager()
+    at.fold(told("w1", there("a", "team/lq", cpu=1_000)))
+    at.fold(told("w2"))
+    at.fold(found(at))
+    assert quotas_to_set(at.world, "cq") is not None
+    at.fold(replace(QUEUE, groups=groups))
+    assert quotas_to_set(at.world, "cq") is None
+
+
+def test_quota_that_follows_no_more_stays_as_it_is() -> None:
+    at = manager()
+    at.fold(replace(CONFIG, automated=False))
+    at.fold(found(at))
+    assert quotas_to_set(at.world, "cq") is None
+
+
+@pytest.mark.parametrize("kind", ["AdmissionCheck", "MultiKueueConfig", "MultiKueueCluster", "ClusterQueue"])
+def test_an_object_that_goes_takes_nothing_along_of_another_kind_that_has_its_name(kind: str) -> None:
+    at = manager()
+    for one in ("cq", "w2"):
+        at.fold(told("w1"))
+        at.fold(told("w2"))
+        at.fold(found(at))
+        at.fold(ObjectRemoved(kind=kind, namespace="", name=one))
+        gone = (kind, one)
+        assert ("cq" in at.world.quota_automation) is (gone != ("ClusterQueue", "cq"))
+        assert ("w2" in at.world.remote_queues) is (gone != ("MultiKueueCluster", "w2"))
+        at.fold(QUEUE)
 
 
 def test_what_was_told_and_decided_is_saved_with_the_world() -> None:

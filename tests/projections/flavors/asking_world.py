@@ -32,6 +32,7 @@ from tests.projections.quota.by_definition import ByDefinition, Item
 GROUPS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("cpu", "memory"), ("f0", "f1", "f2")),
     (("gpu",), ("g0", "g1")),
+    (("net",), ("n0",)),
 )
 ITEMS: tuple[Item, ...] = tuple((flavor, name) for names, flavors in GROUPS for flavor in flavors for name in names)
 PREEMPT, NEVER = (PreemptionPolicy.ANY, PreemptionPolicy.LOWER_PRIORITY), PreemptionPolicy.NEVER
@@ -107,6 +108,8 @@ class Asking:
         together = self.chance.choice(("", "together"))
         for number in range(self.chance.choice((1, 1, 2, 3))):
             names = [name for name in ("cpu", "gpu", "memory") if self.chance.randrange(3)] or ["cpu"]
+            if not self.chance.randrange(3):
+                names.append("net")
             requests = {name: self.chance.randint(0, most) for name in names}
             yield Asked(f"p{number}", requests, self.chance.choice(("", together)))
 

@@ -119,6 +119,23 @@ def test_a_queue_that_has_the_most_takes_from_itself() -> None:
     assert [(one.workload.name, one.variant) for one in victims] == [("a-low", Variant.WITHIN_QUEUE)]
 
 
+def test_a_workload_of_the_own_queue_that_could_stay_goes_where_another_could_come_back_because_of_it() -> None:
+    at = CohortWorld(SettingsObserved(fair_sharing=True))
+    at.queue("a", 1, within=PreemptionPolicy.LOWER_PRIORITY)
+    at.queue("b", 1)
+    at.queue("spare", 4)
+    at.running("a-low", "a", 2, -1)
+    at.running("b-big", "b", 4)
+    at.waiting("asker", 1)
+    victims = find_victims(at.world, at.ask("asker", "a", 3))
+    assert [(one.workload.name, one.variant) for one in victims] == [
+        ("a-low", Variant.WITHIN_QUEUE),
+        ("b-big", Variant.FAIR_SHARING),
+    ]
+    at.gone("b-big")
+    assert fits_now(at.ask("asker", "a", 3).node, {at.column: 3}, borrowing=True), "though it fits beside a-low"
+
+
 def test_a_queue_within_its_nominal_quota_takes_back_what_others_borrow() -> None:
     at = CohortWorld(SettingsObserved(fair_sharing=True))
     at.queue("a", 4)

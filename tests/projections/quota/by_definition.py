@@ -127,6 +127,9 @@ class ByDefinition:
     def borrows_with(self, place: Place, item: Item, amount: float) -> bool:
         return self.usage(place, item) + amount > self.subtree(place, item)
 
+    def borrowed(self, place: Place, item: Item) -> float:
+        return max(0, self.usage(place, item) - self.subtree(place, item))
+
     def lowest_that_fits(self, queue: Place, item: Item, amount: int) -> tuple[int, bool]:
         """How high one has to climb to a place that holds the amount within its own, and whether there is more above."""
         rest: float = amount

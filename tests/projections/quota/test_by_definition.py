@@ -152,6 +152,7 @@ def by_definition(defined: ByDefinition, place: Place, item: Item, asked: int) -
         ("local_available", defined.local_available),
         ("available", defined.available),
         ("potential", defined.potential),
+        ("borrowed", defined.borrowed),
     )
     return {
         **{name: finite(ask(place, item)) for name, ask in amounts},
@@ -170,6 +171,7 @@ def by_tree(both: Both, node: Node, item: Item, asked: int) -> dict[str, object]
         "local_available": node.local_available(column),
         "available": node.available(column),
         "potential": node.potential(column),
+        "borrowed": node.borrowed(column),
         "borrowing": node.borrowing_with(column, asked),
         "lowest": astuple(lowest_that_fits(node, column, asked)) if node.is_queue else None,
     }
@@ -288,6 +290,31 @@ def test_a_place_is_within_its_nominal_quota_when_it_borrows_nothing_of_what_is_
         for items in (ITEMS, ITEMS[:1], ITEMS[1:]):
             borrows = any(defined.borrows_with(place, item, 0) for item in items)
             assert node.within_nominal([both.tree.column(*item) for item in items]) is not borrows
+
+
+def test_who_borrows_beside_a_queue_is_named_most_first_and_of_equals_by_name() -> None:
+    item = ITEMS[0]
+    for seed in range(200):
+        both = sharing(random.Random(seed))
+        defined = both.defined()
+        over = {name: defined.borrowed(("queue", name), item) for name in both.queues}
+        for name, node in both.tree.queues.items():
+            tree = defined.leaves(defined.path(("queue", name))[-1])
+            others = [other for other in tree if other != name and over[other]]
+            wanted = sorted(others, key=lambda other: (-over[other], other))
+            assert [one.name for one in node.borrowers(both.tree.column(*item))] == wanted, (seed, name)
+
+
+def sharing(chance: random.Random) -> Both:
+    """Queues of two trees, of which some use more than their own, several of them equally much."""
+    both = Both()
+    both.tell(CohortObserved(name="low", parent="top"))
+    for name in "edcba":
+        quota = Quota(resource=ITEMS[0][1], nominal=chance.choice((0, 2)))
+        group = ResourceGroup(resources=("cpu",), flavors=(FlavorQuotas(flavor=ITEMS[0][0], quotas=(quota,)),))
+        both.tell(ClusterQueueObserved(name=name, cohort=chance.choice(("low", "top", "right")), groups=(group,)))
+        both.tell(Used(name, ITEMS[0], chance.choice((0, 2, 3, 4))))
+    return both
 
 
 @given(facts, facts)

@@ -66,8 +66,8 @@ class Shown(AbsentCluster):
 class Following:
     """The queues of a cluster w1, and what is told of them."""
 
-    def __init__(self) -> None:
-        self.facts, clock = MemoryStream(FACTS), ScaledClock(1000.0)
+    def __init__(self, clock: ScaledClock) -> None:
+        self.facts = MemoryStream(FACTS)
         self.seen, self.there = SeenElsewhere(self.facts, clock, lambda _: "LOG_1"), Shown()
         self.queues = FollowedQueues("w1", self.seen, clock)
         self.tasks = [asyncio.create_task(self.seen.outbox.run())]
@@ -91,15 +91,25 @@ class Following:
         assert len(self.told) == count
         return self.told[-1]
 
+    async def end(self) -> None:
+        for task in self.tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError, AccessRefused):
+                await task
+
 
 @pytest.fixture
 async def w1() -> AsyncGenerator[Following]:
-    following = Following()
+    following = Following(ScaledClock(1000.0))
     yield following
-    for task in following.tasks:
-        task.cancel()
-        with suppress(asyncio.CancelledError, AccessRefused):
-            await task
+    await following.end()
+
+
+@pytest.fixture
+async def w1_in_one_millisecond() -> AsyncGenerator[Following]:
+    following = Following(ScaledClock(ticks=lambda: 0.0))
+    yield following
+    await following.end()
 
 
 def test_of_a_queue_all_nominal_quotas_count_over_groups_and_flavors() -> None:
@@ -107,6 +117,11 @@ def test_of_a_queue_all_nominal_quotas_count_over_groups_and_flavors() -> None:
     assert nominal_in(found) == {"cpu": 3_500, "memory": 1 << 30, "pods": 5}
     assert nominal_in(cluster_queue("a", {"pods": str(UNLIMITED)}, {"pods": "1"})) == {"pods": UNLIMITED}
     assert nominal_in({"metadata": {"name": "a"}, "spec": {}}) == {}
+
+
+def test_a_nominal_quota_that_is_not_written_is_none() -> None:
+    groups = [{"flavors": [{"resources": [{"name": "pods"}]}, {"resources": [{"name": "pods", "nominalQuota": 2}]}]}]
+    assert nominal_in({"spec": {"resourceGroups": groups}}) == {"pods": 2}
 
 
 def test_only_queues_count_to_which_anybody_leads_who_is_asked_for() -> None:
@@ -139,6 +154,16 @@ async def test_queues_are_told_once_both_kinds_were_seen_then_after_each_change_
     assert [found.name for found in await w1.tells(4)] == ["two"]
     w1.there.show("ClusterQueue", Vanished(cluster_queue("two")))
     assert await w1.tells(5) == ()
+
+
+async def test_what_changes_twice_in_one_millisecond_is_told_twice(w1_in_one_millisecond: Following) -> None:
+    w1 = w1_in_one_millisecond
+    w1.begin("team/a")
+    w1.there.show("LocalQueue", Listed([local_queue("a", "one")]))
+    w1.there.show("ClusterQueue", Listed([cluster_queue("one", {"cpu": "1"})]))
+    for count, nominal in ((1, 1_000), (2, 2_000), (3, 1_000)):
+        assert [one.nominal for one in await w1.tells(count)] == [{"cpu": nominal}]
+        w1.there.show("ClusterQueue", Changed(cluster_queue("one", {"cpu": str(3 - nominal // 1_000)})))
 
 
 async def test_a_list_that_comes_again_takes_the_place_of_all_that_was_seen(w1: Following) -> None:

@@ -65,6 +65,21 @@ def test_what_is_unlimited_is_written_so_that_it_is_read_so() -> None:
     assert quota_patch(cluster_queue(*written, covered=("pods",)), wanted) is None
 
 
+@pytest.mark.parametrize(
+    "unread",
+    [
+        resource("memory", "much"),
+        {"name": "memory"},
+        {"nominalQuota": "2Gi"},
+    ],
+    ids=["no quantity", "no quota", "no name"],
+)
+def test_what_can_t_be_read_there_is_written_over(unread: dict[str, Any]) -> None:
+    right = cluster_queue(resource("cpu", "1.5"), resource("memory", "2Gi"))
+    assert quota_patch(right, WANTED) is None
+    assert quota_patch(cluster_queue(resource("cpu", "1.5"), unread), WANTED) is not None
+
+
 def _another(uid: str) -> dict[str, Any]:
     found = cluster_queue(resource("cpu", 3), resource("memory", 1))
     return {**found, "metadata": {**found["metadata"], "uid": uid}}
@@ -76,6 +91,17 @@ def _flavors(times: int) -> dict[str, Any]:
     return found
 
 
+def _groups(times: int) -> dict[str, Any]:
+    found = cluster_queue(resource("cpu", 3), resource("memory", 1))
+    return {**found, "spec": {"resourceGroups": found["spec"]["resourceGroups"] * times}}
+
+
+def _split() -> dict[str, Any]:
+    found = _groups(2)
+    first, second = found["spec"]["resourceGroups"]
+    return {**found, "spec": {"resourceGroups": [{**first, "flavors": []}, second]}}
+
+
 @pytest.mark.parametrize(
     "found",
     [
@@ -83,10 +109,23 @@ def _flavors(times: int) -> dict[str, Any]:
         _another("z"),
         _flavors(0),
         _flavors(2),
+        _groups(2),
+        _split(),
         cluster_queue(resource("cpu", 3), covered=("cpu",)),
+        cluster_queue(resource("cpu", 3), covered=("cpu", "memory", "pods")),
         {**_flavors(1), "spec": {}},
     ],
-    ids=["another of that name", "yet another", "no flavor", "two flavors", "covers something else", "no groups"],
+    ids=[
+        "another of that name",
+        "yet another",
+        "no flavor",
+        "two flavors",
+        "two groups",
+        "two groups, one of them empty",
+        "covers less",
+        "covers more",
+        "no groups",
+    ],
 )
 def test_an_object_that_has_changed_since_is_left_alone_until_that_is_decided_about(found: dict[str, Any]) -> None:
     assert quota_patch(found, WANTED) is None
