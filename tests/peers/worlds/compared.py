@@ -68,6 +68,7 @@ MEANT = {
     "class gone": "Kueue takes no notice of what changes of a job whose WorkloadPriorityClass is gone",
     "same containers": "Kueue takes a Workload for that of its job by containers, tolerations and counts alone, and does not show what else has changed since",
     "pods that go": "Kueue may try a group whose pods are deleted once more before it sees that they are",
+    "let in without pods": "Kueue lets a group in again whose pods are gone, which holds quota until they are late; here it waits for other pods: docs/rules/queues.md#obstacles",
     "template of pods": "Kueue keeps labels and annotations of plain pods out of the templates of their Workload",
     "order of pods": "Kueue gives pods of a group that have no ranks their places in any order",
     "restored again": "Kueue puts the template of a job that is evicted back to what it was at first, also when somebody has changed it since",

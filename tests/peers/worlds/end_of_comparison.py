@@ -28,6 +28,8 @@ def why_it_ends(world: World, number: int, both_before: tuple[Seen, Seen], there
         return "lost in between"
     if _stays_in_its_queue(world.steps[number], there, here):
         return "moved after eviction"
+    if any(_waits_for_pods(there["workloads"].get(name), one) for name, one in here["workloads"].items()):
+        return "let in without pods"
     if ended := _why_others_hold_quota(world, number, both_before, there, here):
         return ended
     if ended := why_nodes_end_it(both_before[0], there, here) or _why_no_place(world, number, there, here):
@@ -133,6 +135,12 @@ def _stays_in_its_queue(step: Step, there: Seen, here: Seen) -> bool:
     if step.verb != "move" or mine is None or ours is None:
         return False
     return mine["conditions"].get("Evicted", [""])[0] == "True" and mine["door"] != ours["door"]
+
+
+def _waits_for_pods(there: Seen | None, here: Seen) -> bool:
+    """Whether a group waits for other pods here, which under Kueue was let in meanwhile."""
+    replaced = here["conditions"].get("WaitingForReplacementPods", ["False"])[0] == "True"
+    return replaced and not holds(here) and there is not None and (holds(there) or evictions(there) > evictions(here))
 
 
 def _is_stuck(world: World, there: Seen, here: Seen | None) -> bool:
