@@ -24,6 +24,7 @@ from tests.peers.worlds.standing import (
     lacks_room,
     lies_somewhere,
     preemptions,
+    stays_deactivated,
     strategy,
     waits,
 )
@@ -84,6 +85,7 @@ MEANT = {
     "quota twice": "Kueue 0.17 counts the quota of who waits for its place a second time when it looks for one, and finds none where there is not twice as much: docs/rules/topology.md#second-pass",
     "nodes of before": "Kueue takes nodes that were there for who has been evicted since for its next admission, if that comes at once: docs/checks.md",
     "less than nothing": "Kueue 0.17 counts a domain whose nodes have become too small for what lies there as less than nothing; later versions, whose rules kuelog has, as nothing",
+    "kept of no job": "Kueue 0.17 keeps a Workload of no job that its rules have deactivated: docs/rules/eviction.md#orphans",
     "updates of merged": "Kueue has only the first of pod sets that are taken for one get the annotations of their request: docs/checks.md",
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
@@ -198,6 +200,8 @@ class _Around:
         if self._wavers(one):
             return "says one and the other"
         match one.path:
+            case ("workloads", _) if one.here is None and stays_deactivated(one.there):
+                return "kept of no job"
             case ("workloads", name, "conditions", "QuotaReserved"):
                 return self._of_queue_that_is_closed(name, one) or self._of_reservation(name, one)
             case ("workloads", name, "conditions", "DeactivationTarget") if is_left_target(one) and not any(

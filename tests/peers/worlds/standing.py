@@ -59,6 +59,12 @@ def lacks_room(condition: list[str] | None) -> bool:
     )
 
 
+def stays_deactivated(workload: Seen) -> bool:
+    """Whether a rule has deactivated it, and no manager has made it of a job."""
+    by_rule = workload["conditions"].get("Evicted", ["", ""])[1].startswith("DeactivatedDueTo")
+    return by_rule and not workload["active"] and "made" not in workload
+
+
 def is_led(world: World, name: str) -> bool:
     """Whether it is one of a leader and workers that lie together."""
     return any("podSetGroupName" in one.get("topologyRequest", {}) for one in world.pods_of(name))
