@@ -18,7 +18,7 @@ from events.json_object import JsonObject
 from ops.production.process.telemetry import configure_logging
 from tests.peers.build import KINDS, PEERS
 from tests.peers.worlds.compared import MEANT, compared, preempted_for_ever
-from tests.peers.worlds.drawn import FEATURES, PODS_READY, USAGE, World, drawn
+from tests.peers.worlds.drawn import FEATURES, PODS_READY, USAGE, WITH_DEFINITIONS, World, drawn
 from tests.peers.worlds.here import NeverAtRest, decided_here
 from tests.peers.worlds.stored_specs import with_specs
 from tests.peers.worlds.there import NO_REST, Answer, kueue
@@ -77,7 +77,7 @@ def main() -> int:
         for seed in range(given.seed, given.seed + given.worlds)
     ]
     more = _configured(given.always.split(","), json.loads(given.configuration), block=given.block)
-    files = sorted((given.peers / KINDS).glob("*.yaml")) if "kinds" in given.always.split(",") else []
+    files = sorted((given.peers / KINDS).glob("*.yaml")) if WITH_DEFINITIONS & set(given.always.split(",")) else []
     kinds = [yaml.load(one.read_text(), Loader=yaml.CSafeLoader) for one in files]
     kept: Path | None = given.answers
     if kept is not None and kept.exists():

@@ -12,6 +12,7 @@ from tests.peers.worlds.drawn import World
 from tests.peers.worlds.end_of_comparison import child_lost, why_it_ends
 from tests.peers.worlds.jobs_apart import JobsApart
 from tests.peers.worlds.seen import Seen
+from tests.peers.worlds.serving_apart import ServingApart
 from tests.peers.worlds.standing import (
     ATTEMPT,
     NO_LONGER_FITS,
@@ -72,6 +73,10 @@ MEANT = {
     "moved after eviction": "Kueue leaves a job that was evicted in its queue, whatever queue it names, until it is let in again",
     "order of flavors": "Kueue takes the selectors of the flavors of a pod set in any order, and where two have the same label keeps the first",
     "implied submitter": "Kueue does not say where the submitter of a RayJob runs that says nothing of its pod, here it has the flavors that were chosen for it: docs/jobs.md",
+    "completed when let through": "pods of a StatefulSet or LeaderWorkerSet bear the names of their group when they are let through: docs/jobs.md#what-serves",
+    "on hold at zero": "the Workload of a StatefulSet that is scaled to nothing is on hold, Kueue 0.17 deletes it: docs/jobs.md#what-serves",
+    "holds its Workload": "the Workload of what serves bears the finalizer that Workloads of jobs have",
+    "owners of groups": "here the Workload of what serves is that object's alone, which controls it; under Kueue its pods own it as well, and nobody controls it",
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
 """By name, why what is different is meant, or is chance on Kueue's side."""
@@ -121,7 +126,7 @@ class _Around:
         """By difference that was seen before, its name."""
         self._apart: dict[str, str] = {}
         """By workload that was preempted more often on one side, the name of that."""
-        self._jobs = JobsApart(world)
+        self._jobs, self._serving = JobsApart(world), ServingApart(world)
         self._said: dict[str, list[Any]] = {}
         """By workload, how its reservation stood under Kueue after each step."""
 
@@ -169,7 +174,7 @@ class _Around:
 
     def name(self, one: Difference) -> str:
         """The name of a difference that is meant."""
-        apart = self._jobs.name(one, self.there, self.here)
+        apart = self._serving.name(one, self.there, self.here) or self._jobs.name(one, self.there, self.here)
         if apart or one.path[0] in ("jobs", "pods") or one.path[2:3] == ("made",):
             return apart
         return self._of_workload(one) if one.path[0] == "workloads" else self._of_queue(one)

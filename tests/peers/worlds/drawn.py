@@ -39,8 +39,12 @@ FEATURES = (
     "jobs",
     "pods",
     "kinds",
+    "trainjobs",
+    "serving",
 )
 """What worlds may have; those that come last are drawn last, so that a world without them stays as it was."""
+WITH_DEFINITIONS = frozenset({"kinds", "trainjobs", "serving"})
+"""Features of worlds for which kinds have to be defined that Kubernetes does not come with."""
 EXCLUDED, CARD, SLICE = "example.com/none", "example.com/card", "example.com/slice"
 CONFIGURED: JsonObject = {
     "excludeResourcePrefixes": [EXCLUDED],
@@ -155,6 +159,8 @@ _HOW_OFTEN = {
     "jobs": 0.0,
     "pods": 0.0,
     "kinds": 0.0,
+    "trainjobs": 0.0,
+    "serving": 0.0,
 }
 """How likely a world has it; what takes time or needs a configuration has only who always asks for it."""
 STARTS = "example.com/starts"

@@ -19,6 +19,9 @@ from tests.peers.worlds.drawn import CONFIGURED, World
 from tests.peers.worlds.job_kinds import PLAYED, STORED_AT, Objects, show_as_controllers
 from tests.peers.worlds.jobs import job_of, suspend_and_resume
 from tests.peers.worlds.seen import Seen, seen
+from tests.peers.worlds.serving import FRAMEWORK, SERVED, SERVED_AT
+from tests.peers.worlds.serving_controllers import ServingControllers
+from tests.peers.worlds.trainer import RUNTIMES_STORED_AT, train
 from tests.stage.api_server import ApiServer
 from tests.stage.caches import Caches
 from tests.stage.definitions import definitions_of
@@ -61,6 +64,7 @@ class Kueue:
     def __init__(self, client: KubeClient, caches: Caches, manager: KueueManager, kinds: Mapping[str, str]) -> None:
         """Of jobs of other `kinds`, by these, where the caches have them."""
         self._client, self._caches, self._manager, self._kinds = client, caches, manager, kinds
+        self._serving = ServingControllers(client)
         self._wavering: set[tuple[str, str]] = set()
         """Workloads that wait, of which Kueue says something else all the time."""
 
@@ -148,6 +152,11 @@ class Kueue:
             owners = (JOBS, PODS, *self._kinds.values())
             await collect(self._client, *(self._caches.of(one) for one in (WORKLOADS, *owners)))
             await suspend_and_resume(self._client, list(self._caches.of(JOBS).values()), _now())
+            if self._kinds:
+                await self._caches.refresh(PODS, *SERVED_AT.values())
+                await self._serving.play({kind: self._others()[kind] for kind in SERVED}, self._caches.of(PODS), _now())
+                runtimes = {kind: self._caches.of(key) for kind, key in RUNTIMES_STORED_AT.items()}
+                await train(self._client, self._others(), runtimes)
             await show_as_controllers(self._client, self._others(), _now())
             if timed:
                 await start(self._client, list(self._caches.of(WORKLOADS).values()), _now())
@@ -268,7 +277,7 @@ async def kueue(
             peers / KUEUE / "manager",
             server.kubeconfig,
             folder,
-            *(one.framework for one in PLAYED.values() if kinds),
+            *((*(one.framework for one in PLAYED.values()), FRAMEWORK) if kinds else ()),
             gates={"SchedulingEquivalenceHashing": True, "AdmissionGatedBy": True},
             more=said,
         )
@@ -284,6 +293,7 @@ async def kueue(
         stack.push_async_callback(caches.close)
         for value in (*definitions, *kinds):
             caches.learn(value)
-        others = STORED_AT if kinds else {}
-        await caches.follow(WORKLOADS, QUEUES, DOORS, JOBS, PODS, *others.values())
+        others = {**STORED_AT, **SERVED_AT} if kinds else {}
+        runtimes = RUNTIMES_STORED_AT if kinds else {}
+        await caches.follow(WORKLOADS, QUEUES, DOORS, JOBS, PODS, *others.values(), *runtimes.values())
         yield Kueue(client, caches, manager, others)
