@@ -70,6 +70,8 @@ class Templates:
             return await self._of_parent(asked, asked.kind)
         if asked.members:
             return await self._of_members(asked)
+        if asked.kind is not None and asked.kind.reader == POD.reader:
+            return {}  # No pod of it is there.
         if asked.kind is None:
             pod_sets = objects_at(workload, "spec", "podSets")
             return {str(one.get("name", "main")): one.get("template") or {} for one in pod_sets}

@@ -42,7 +42,6 @@ from services.applier.workloads.workload_finalizers import WorkloadKeeper
 from services.applier.workloads.workload_manifest import workload_object
 from services.applier.writes.write_limit import WriteLimit
 from services.jobs.job_status import is_suspended
-from services.jobs.kinds.table import LEADER_WORKER_SET, STATEFUL_SET
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Writer
 
 log = structlog.get_logger()
@@ -343,8 +342,7 @@ class ApplicationWriter:
     async def _templates_of(self, application: Application) -> dict[str, JsonObject]:
         kind = application.kind
         if application.made_of_pods or kind is None:
-            described = application.members or kind in (STATEFUL_SET, LEADER_WORKER_SET)
-            return await self._templates.of(application, {}) if described else {}
+            return await self._templates.of(application, {})
         job = self._jobs.of(application)
         if job is None:
             job = await self._templates.job_of(application, kind)
