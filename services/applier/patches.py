@@ -7,7 +7,7 @@ import msgspec
 from events.api.labels import ADMISSION_GATED_BY, DECISION, JOB_UID, MULTIKUEUE_GATE, POD_SETS
 from events.job_kind import JobKind
 from events.json_object import JsonMapping, JsonObject, object_at, objects_at
-from events.json_path import difference, look, put
+from events.json_path import difference, look, put, total
 from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
 from services.applier.plan import Application
 from services.applier.workloads.workload_manifest import (
@@ -19,6 +19,7 @@ from services.applier.workloads.workload_manifest import (
     workload_spec,
 )
 from services.jobs.job_status import finished_of, is_suspended
+from services.jobs.kinds.table import JOB, TRAIN_JOB
 from services.jobs.start_stop import holds_injection, injected, restored, with_suspend
 
 
@@ -46,7 +47,8 @@ def job_write(job: JsonObject, application: Application) -> JobWrite | None:
     if not suspended:
         return None
     wanted = injected(kind, job, application.injections)
-    return _unstarted(kind, job, wanted) or _marked(kind, wanted, application, run=True, before=job)
+    before_it_runs = _unstarted(kind, job, wanted) or _patched_first(kind, job, wanted)
+    return before_it_runs or _marked(kind, wanted, application, run=True, before=job)
 
 
 def is_another(job: JsonObject, application: Application) -> bool:
@@ -58,7 +60,8 @@ def is_another(job: JsonObject, application: Application) -> bool:
 def _stop(kind: JobKind, job: JsonObject, application: Application, mark: str) -> JobWrite | None:
     """Suspend the job and mark it with the decision, so that the end of its pods can be matched; then restore its template.
 
-    The template of a Job is restored when none of its pods is active any more: before that the API server refuses it (1.36).
+    It is restored when none of its pods is active any more: before that the API server refuses it of a Job (1.36), and the
+    trainer of a TrainJob (2.2).
     """
     meta = job["metadata"]
     if application.stopping and mark != application.decision:
@@ -74,8 +77,10 @@ def _stop(kind: JobKind, job: JsonObject, application: Application, mark: str) -
 
 
 def waits_to_be_restored(kind: JobKind, job: JsonObject) -> bool:
-    """Whether what was injected into a suspended Job has to stay in it until its pods are gone."""
-    return kind.group == "batch" and holds_injection(kind, job) and bool(object_at(job, "status").get("active"))
+    """Whether what was injected into a suspended Job or TrainJob has to stay in it until its pods are gone."""
+    if kind.reader not in (JOB.reader, TRAIN_JOB.reader) or not holds_injection(kind, job):
+        return False
+    return any(total(job, path) for path in kind.active[:1])
 
 
 def _unstarted(kind: JobKind, job: JsonObject, wanted: JsonObject) -> JobWrite | None:
@@ -86,6 +91,11 @@ def _unstarted(kind: JobKind, job: JsonObject, wanted: JsonObject) -> JobWrite |
         return None
     version = {"resourceVersion": job["metadata"]["resourceVersion"]}
     return JobWrite(patch={"metadata": version, "status": {"startTime": None}}, subresource="status")
+
+
+def _patched_first(kind: JobKind, job: JsonObject, wanted: JsonObject) -> JobWrite | None:
+    """What a TrainJob gets is written while it is suspended, and starts it with the next write: its trainer refuses both at once (2.2)."""
+    return JobWrite(patch=_patch(job, wanted)) if kind.reader == TRAIN_JOB.reader and wanted != job else None
 
 
 def _marked(

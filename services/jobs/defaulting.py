@@ -7,7 +7,8 @@ from events.settings import SettingsObserved
 from services.jobs.kinds.managed_kinds import Kinds, kinds_of
 from services.jobs.kinds.pods import annotations_of, gated, labels_of, waits_for_its_group
 from services.jobs.kinds.serving import queued_pods
-from services.jobs.kinds.table import POD
+from services.jobs.kinds.table import POD, TRAIN_JOB
+from services.jobs.kinds.train_job import with_patch
 from services.jobs.pod_sets.index_offset import behind_launcher
 from services.jobs.start_stop import with_suspend
 
@@ -37,6 +38,8 @@ def waiting(value: JsonObject, word: str, kinds: Kinds = PLAIN) -> JsonObject:
         return value
     if kinds.by_topology and kind.name == _MPI_JOB:
         value = behind_launcher(value)
+    if kind is TRAIN_JOB:
+        value = with_patch(value, named_queue(value))
     return with_suspend(kind, value, suspend=True)
 
 

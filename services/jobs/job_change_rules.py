@@ -29,16 +29,23 @@ def job_problems(old: JsonObject | None, new: JsonObject, settings: SettingsObse
     kind = kinds_of(settings).of(str(new.get("apiVersion") or ""), str(new.get("kind") or ""))
     if kind is None:
         return []
-    gates = str(object_at(new, "metadata", "annotations").get(ADMISSION_GATED_BY) or "")
+    found = gates_changed(old, new)
     if old is None:
-        return [*gate_problems(gates), *_fewer(kind, new), *_said_problems(kind, new)]
-    before = str(object_at(old, "metadata", "annotations").get(ADMISSION_GATED_BY) or "")
-    found = gate_update_problems(before, gates) if before != gates else []
+        return [*found, *_fewer(kind, new), *_said_problems(kind, new)]
     said = _said_problems(kind, old)
     found += [one for one in _said_problems(kind, new) if one not in said]
     of_pods = kind.reader == POD.reader
     found += class_problems(old, new, running=not of_pods and not is_suspended(kind, new))
     return found if of_pods else [*found, *_of_running(kind, old, new)]
+
+
+def gates_changed(old: JsonObject | None, new: JsonObject) -> list[Problem]:
+    """What is wrong with what keeps a new job, or what serves, out of the queue, or with the change of that."""
+    gates = str(object_at(new, "metadata", "annotations").get(ADMISSION_GATED_BY) or "")
+    if old is None:
+        return gate_problems(gates)
+    before = str(object_at(old, "metadata", "annotations").get(ADMISSION_GATED_BY) or "")
+    return gate_update_problems(before, gates) if before != gates else []
 
 
 def _said_problems(kind: JobKind, job: JsonObject) -> list[Problem]:

@@ -7,7 +7,7 @@ from events.job_kind import JobKind
 from events.json_object import JsonObject, object_at
 from events.json_path import put
 from services.jobs.kinds.pod_readers import pods_of
-from services.jobs.kinds.train_job import is_patched, patched, unpatched
+from services.jobs.kinds.train_job import is_patched, patched, restored_patch
 from services.jobs.pod_sets.injection import inject, metadata_of, restore
 from services.jobs.pod_sets.pod_set import Injection, Original
 from services.jobs.pod_sets.updates import without_notes
@@ -43,7 +43,7 @@ def injected(kind: JobKind, job: JsonObject, injections: Sequence[Injection]) ->
 def restored(kind: JobKind, job: JsonObject, originals: Sequence[Original]) -> JsonObject:
     """The job as it was before anything was injected. Raises `FieldBroken`."""
     if kind.reader == "train job":
-        return unpatched(job)
+        return restored_patch(job)
     by_name = {one.name: one for one in originals}
     for pods in pods_of(kind, job):
         original = by_name.get(pods.known_as(by_name))

@@ -82,6 +82,21 @@ MODULES = (
         folder=KINDS,
     ),
     Module(
+        path="github.com/kubeflow/trainer/v2",
+        version="v2.2.0",
+        files={
+            f"{one}.yaml": f"manifests/base/crds/trainer.kubeflow.org_{one}.yaml"
+            for one in ("trainjobs", "trainingruntimes", "clustertrainingruntimes")
+        },
+        folder=KINDS,
+    ),
+    Module(
+        path="sigs.k8s.io/lws",
+        version="v0.8.0",
+        files={"leaderworkersets.yaml": "config/crd/bases/leaderworkerset.x-k8s.io_leaderworkersets.yaml"},
+        folder=KINDS,
+    ),
+    Module(
         path="github.com/kubeflow/training-operator",
         version="v1.9.3",
         files={

@@ -18,7 +18,16 @@ from events.json_object import JsonObject
 from ops.production.process.telemetry import configure_logging
 from tests.peers.build import AUTOSCALER, KINDS, PEERS
 from tests.peers.worlds.compared import MEANT, compared, preempted_for_ever
-from tests.peers.worlds.drawn import FEATURES, PODS_READY, RETENTION, USAGE, WEIGHTS, World, drawn
+from tests.peers.worlds.drawn import (
+    FEATURES,
+    PODS_READY,
+    RETENTION,
+    USAGE,
+    WEIGHTS,
+    WITH_DEFINITIONS,
+    World,
+    drawn,
+)
 from tests.peers.worlds.here import NeverAtRest, decided_here
 from tests.peers.worlds.stored_specs import with_specs
 from tests.peers.worlds.there import NO_REST, Answer, kueue
@@ -91,8 +100,8 @@ def main() -> int:
     ]
     more = _configured(given.always.split(","), json.loads(given.configuration), block=given.block)
     kinds, autoscaler = (
-        _definitions(given.peers / folder) if feature in given.always.split(",") else []
-        for feature, folder in (("kinds", KINDS), ("provisioning", AUTOSCALER))
+        _definitions(given.peers / folder) if features & set(given.always.split(",")) else []
+        for features, folder in ((WITH_DEFINITIONS, KINDS), (frozenset({"provisioning"}), AUTOSCALER))
     )
     kept: Path | None = given.answers
     if kept is not None and kept.exists():

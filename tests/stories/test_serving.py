@@ -121,6 +121,9 @@ async def test_a_stateful_set_is_one_workload_from_its_first_moment(stage: Stage
     await pods.until(lambda: condition(pods, name, "Admitted")[0] == "True")
     workload = pods.workloads()[name]
     assert [(one["name"], one["count"]) for one in workload["spec"]["podSets"]] == [("main", 2)]
+    (asked,) = workload["spec"]["podSets"]
+    assert get(asked, ("template", "spec", "containers", 0, "image")) == "x", "no pod of it is there yet"
+    assert not asked["template"].get("metadata"), "what its pods bear is not part of it, as under Kueue"
     assert [one["kind"] for one in workload["metadata"]["ownerReferences"]] == ["StatefulSet"]
     await found.pods(0, 1)
     await pods.until(lambda: pods.phase("s-0") == pods.phase("s-1") == "Running")

@@ -8,7 +8,7 @@ from events.json_object import JsonObject, object_at, objects_at
 from events.settings import SettingsObserved
 from ops.production.webhook.review import ReviewRequest
 from services.jobs.defaulting import named_queue, queued_later, waiting
-from services.jobs.job_change_rules import job_problems
+from services.jobs.job_change_rules import gates_changed, job_problems
 from services.jobs.kinds.elastic_rules import elastic_problems
 from services.jobs.kinds.managed_by import given_to_multikueue
 from services.jobs.kinds.managed_kinds import kinds_of
@@ -72,7 +72,8 @@ def problems_of(request: ReviewRequest, settings: SettingsObserved) -> list[Prob
     group, kind = request.kind.get("group", ""), request.kind.get("kind", "")
     if kinds_of(settings).serves(group, kind):
         changed = serving_problems(group, kind, request.old_object, value) if request.old_object is not None else []
-        return [*changed, *new_topology_problems(request.old_object, value, settings)]
+        gates = gates_changed(request.old_object, value)
+        return [*changed, *gates, *new_topology_problems(request.old_object, value, settings)]
     read = to_v1beta2({**value, "kind": request.kind.get("kind", value.get("kind", ""))})
     newest, found = read.value, read.problems
     old = request.old_object

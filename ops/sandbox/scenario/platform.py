@@ -29,7 +29,7 @@ from ops.production.served import SERVICES
 from ops.production.visibility.api import GROUP as VISIBILITY
 from ops.production.visibility.api import Visibility
 from ops.production.visibility.server import Followed
-from ops.production.webhook.configurations import KUEUES, VALIDATING, jobs
+from ops.production.webhook.configurations import KUEUES, VALIDATING, jobs, serving
 from ops.production.webhook.conversion import converted
 from ops.production.webhook.multikueue_queues import leads_elsewhere
 from ops.production.webhook.review import ReviewRequest, judged
@@ -103,7 +103,7 @@ def validating(settings: SettingsObserved) -> Validator:
     """The validating webhook, played by the embedded API itself: it asks about the kinds that the real one is asked about."""
     watched = {
         (group, plural)
-        for one in (KUEUES, jobs(kinds_of(settings)))
+        for one in (KUEUES, jobs(kinds_of(settings)), serving(kinds_of(settings)))
         for group, _, kinds in one.kinds
         for plural in kinds
     }

@@ -16,7 +16,7 @@ def serving_problems(group: str, kind: str, old: JsonObject, new: JsonObject) ->
     before, after = str(labels_of(old).get(QUEUE_NAME) or ""), str(labels_of(new).get(QUEUE_NAME) or "")
     ready = (get(old, ("status", "readyReplicas")) or 0) > 0
     found = class_problems(old, new, running=ready)
-    if before != after and ready:
+    if before != after and (ready or not after):
         found.append(immutable(f"metadata.labels[{QUEUE_NAME}]", after))
     if not before or not after or kind == "Deployment":
         return found

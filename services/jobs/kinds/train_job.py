@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from events.api.labels import CARDS_GATE, TOPOLOGY_GATE
+from events.api.labels import CARDS_GATE, QUEUE_NAME, TOPOLOGY_GATE
 from events.job_kind import JobKind
 from events.json_object import JsonObject
-from events.json_path import get, put, whole
+from events.json_path import Location, get, put, whole
 from services.jobs.kinds.table import COMPLETION_INDEX, JOB_INDEX
 from services.jobs.pod_sets.pod_set import Injection, PodIndex, Pods
 from services.jobs.pod_sets.scheduling_gates import gate_closed
@@ -15,6 +15,7 @@ CHILD = "kuelog.io/child"
 """Where the watcher puts the JobSet that belongs to a TrainJob before it asks about it."""
 _MANAGER = "kueue.x-k8s.io/manager"
 _PATCHES = ("spec", "runtimePatches")
+_JOBS: Location = ("trainingRuntimeSpec", "template", "spec", "replicatedJobs")
 _TEMPLATE = ("template", "spec", "template")
 
 
@@ -36,15 +37,24 @@ def train_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
     return found
 
 
+def with_patch(job: JsonObject, queue: str) -> JsonObject:
+    """A new TrainJob with the runtime patch that is ours, as Kueue's webhook adds it: by it the JobSet gets the name of the queue."""
+    if _ours(job):
+        return job
+    named = {"metadata": {"labels": {QUEUE_NAME: queue}}} if queue else {}
+    return put(job, _PATCHES, [*_others(job), _patch({**named, "spec": {}})])
+
+
 def is_patched(job: JsonObject) -> bool:
-    """Whether a runtime patch of ours is in it."""
-    return any(one.get("manager") == _MANAGER for one in get(job, _PATCHES) or ())
+    """Whether anything for its pods is in the runtime patch that is ours."""
+    return bool(get(_ours(job), _JOBS))
 
 
 def patched(job: JsonObject, injections: Sequence[Injection]) -> JsonObject:
     """The job with our runtime patch, which says of each replicated job what its pods get. Raises `UpdateConflict`.
 
-    What the runtime gives the pods besides their node selectors is not known here, and no conflict with it is found.
+    What the runtime gives the pods besides their node selectors is not known here, and no conflict with it is found. What is empty
+    is left out, as the webhooks of others leave it out when they pass a job on: a job that says all of it is returned as it is.
     """
     jobs: list[JsonObject] = []
     for one in injections:
@@ -57,16 +67,18 @@ def patched(job: JsonObject, injections: Sequence[Injection]) -> JsonObject:
         )
         wanted = with_updates(given, one.updates, one.original.name)
         selector = {key: value for key, value in wanted.node_selector.items() if key not in asked}
-        pods: JsonObject = {
-            "metadata": {"labels": wanted.labels, "annotations": wanted.annotations},
-            "spec": {"nodeSelector": {**selector, **one.node_selector}, "tolerations": list(wanted.tolerations)},
-        }
-        patch = put({"name": one.original.name}, _TEMPLATE, pods)
+        meta = _filled({"labels": wanted.labels, "annotations": wanted.annotations})
+        spec = _filled({"nodeSelector": {**selector, **one.node_selector}, "tolerations": list(wanted.tolerations)})
+        patch = put({"name": one.original.name}, _TEMPLATE, _filled({"metadata": meta, "spec": spec}))
         for gate in ((CARDS_GATE,) if one.gated else ()) + ((TOPOLOGY_GATE,) if one.placed else ()):
             patch = gate_closed(patch, gate, (*_TEMPLATE, "spec"))
         jobs.append(patch)
-    ours = {"manager": _MANAGER, "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": jobs}}}}
-    return put(job, _PATCHES, [*_others(job), ours])
+    return _with_jobs(job, jobs or None)
+
+
+def restored_patch(job: JsonObject) -> JsonObject:
+    """The job with nothing for its pods in our runtime patch, which stays."""
+    return _with_jobs(job, None) if is_patched(job) else job
 
 
 def unpatched(job: JsonObject) -> JsonObject:
@@ -74,5 +86,27 @@ def unpatched(job: JsonObject) -> JsonObject:
     return put(job, _PATCHES, _others(job) or None)
 
 
+def _with_jobs(job: JsonObject, jobs: list[JsonObject] | None) -> JsonObject:
+    """The job with these replicated jobs in our patch, beside what else that says; where there was none it comes last."""
+    if not _ours(job):
+        return put(job, _PATCHES, [*_others(job), put(_patch({}), _JOBS, jobs)])
+    found = [put(one, _JOBS, jobs) if one.get("manager") == _MANAGER else one for one in get(job, _PATCHES)]
+    return put(job, _PATCHES, found)
+
+
+def _patch(template: JsonObject) -> JsonObject:
+    return {"manager": _MANAGER, "trainingRuntimeSpec": {"template": template}}
+
+
+def _ours(job: JsonObject) -> JsonObject:
+    """The runtime patch that is ours; empty where there is none."""
+    nothing: JsonObject = {}
+    return next((one for one in get(job, _PATCHES) or () if one.get("manager") == _MANAGER), nothing)
+
+
 def _others(job: JsonObject) -> list[JsonObject]:
     return [one for one in get(job, _PATCHES) or () if one.get("manager") != _MANAGER]
+
+
+def _filled(value: JsonObject) -> JsonObject:
+    return {name: one for name, one in value.items() if one}

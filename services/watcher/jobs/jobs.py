@@ -35,6 +35,7 @@ from services.jobs.kinds.managed_kinds import Kinds
 from services.jobs.kinds.pod_readers import pods_of
 from services.jobs.kinds.ray import CLUSTER, autoscaled_cluster
 from services.jobs.kinds.table import JOB, POD, TRAIN_JOB
+from services.jobs.kinds.train_job import is_patched
 from services.jobs.pod_sets.pod_set import Pods
 from services.jobs.start_stop import holds_injection
 from services.jobs.topology.topology_request import topology_request
@@ -202,7 +203,7 @@ def _state(
         spec=spec,
         problems=problems,
         sized=not autoscaled_cluster(kind, value) or CLUSTER in value,
-        started=bool(decision) and (not is_suspended(kind, value) or holds_injection(kind, value)),
+        started=_holds_ours(kind, value, decision),
         marked=bool(decision),
         mark=decision,
         running=meta.generation if runs(kind, value) else 0,
@@ -211,6 +212,13 @@ def _state(
         reclaimed=reclaimable_of(kind, value, pods),
         finished=finished_of(kind, value),
     )
+
+
+def _holds_ours(kind: JobKind, value: JsonObject, decision: str) -> bool:
+    """Whether its template may hold what we injected. Of a TrainJob that is written before the decision is."""
+    if kind is TRAIN_JOB and is_patched(value):
+        return True
+    return bool(decision) and (not is_suspended(kind, value) or holds_injection(kind, value))
 
 
 def _asked(

@@ -13,6 +13,7 @@ from tests.peers.worlds.drawn import World
 from tests.peers.worlds.end_of_comparison import child_lost, why_it_ends
 from tests.peers.worlds.jobs_apart import JobsApart
 from tests.peers.worlds.seen import Seen
+from tests.peers.worlds.serving_apart import ServingApart
 from tests.peers.worlds.standing import (
     ATTEMPT,
     NO_LONGER_FITS,
@@ -87,6 +88,10 @@ MEANT = {
     "less than nothing": "Kueue 0.17 counts a domain whose nodes have become too small for what lies there as less than nothing; later versions, whose rules kuelog has, as nothing",
     "kept of no job": "Kueue 0.17 keeps a Workload of no job that its rules have deactivated: docs/rules/eviction.md#orphans",
     "updates of merged": "Kueue has only the first of pod sets that are taken for one get the annotations of their request: docs/checks.md",
+    "completed when let through": "pods of a StatefulSet or LeaderWorkerSet bear the names of their group when they are let through: docs/jobs.md#what-serves",
+    "on hold at zero": "the Workload of a StatefulSet that is scaled to nothing is on hold, Kueue 0.17 deletes it: docs/jobs.md#what-serves",
+    "holds its Workload": "the Workload of what serves bears the finalizer that Workloads of jobs have",
+    "owners of groups": "here the Workload of what serves is that object's alone, which controls it; under Kueue its pods own it as well, and nobody controls it",
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
 """By name, why what is different is meant, or is chance on Kueue's side."""
@@ -136,7 +141,7 @@ class _Around:
         """By difference that was seen before, its name."""
         self._apart: dict[str, str] = {}
         """By workload that was preempted more often on one side, the name of that."""
-        self._jobs, self._asked = JobsApart(world), AskedApart(world)
+        self._jobs, self._asked, self._serving = JobsApart(world), AskedApart(world), ServingApart(world)
         self._said: dict[str, list[Any]] = {}
         """By workload, how its reservation stood under Kueue after each step."""
         self._said_of_checks: set[str] = set()
@@ -187,8 +192,10 @@ class _Around:
 
     def name(self, one: Difference) -> str:
         """The name of a difference that is meant."""
-        apart = self._jobs.name(one, self.there, self.here) or self._asked.name(
-            one, self.there, self.here, self._said_of_checks
+        apart = (
+            self._serving.name(one, self.there, self.here)
+            or self._jobs.name(one, self.there, self.here)
+            or self._asked.name(one, self.there, self.here, self._said_of_checks)
         )
         if apart or one.path[0] in ("jobs", "pods", "asked", "standing") or one.path[2:3] == ("made",):
             return apart

@@ -11,12 +11,14 @@ from events.json_object import JsonObject
 from events.json_path import look
 from events.timestamp import format_timestamp
 from ops.production.kubernetes.client import ApiRequests, path_of
+from services.jobs.kinds.training_runtime import RUNTIMES
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 from tests.peers.worlds.drawn import STARTS, Step
 from tests.peers.worlds.job_kinds import PLAYED, Objects, do_to_job_kind
 from tests.peers.worlds.jobs import do_to_job, job_of
 from tests.peers.worlds.pods import do_to_pods
 from tests.peers.worlds.provisioning import do_to_request
+from tests.peers.worlds.serving import SERVED, do_to_served, part_of
 
 _KUEUE = (
     "Workload",
@@ -42,13 +44,15 @@ def resource_of(kind: str) -> Resource:
     """The place of a kind that worlds have."""
     if kind in PLAYED:
         return PLAYED[kind].resource
+    if kind in RUNTIMES or kind in SERVED:
+        return (RUNTIMES | SERVED)[kind]
     group, version = ("kueue.x-k8s.io", "v1beta2") if kind in _KUEUE else (_GROUPS.get(kind, ""), "v1")
     plural = _PLURALS.get(kind, f"{kind.lower()}s")
     return Resource(group=group, version=version, plural=plural, kind=kind, namespaced=kind in _SPACED)
 
 
 WORKLOADS = resource_of("Workload")
-MANAGED = ("Workload", "Job", "Pod", *PLAYED)
+MANAGED = ("Workload", "Job", "Pod", *PLAYED, *SERVED)
 """What a manager decides about, or makes a Workload of."""
 
 
@@ -69,7 +73,12 @@ async def make(client: ApiRequests, value: JsonObject) -> JsonObject:
 async def do(client: ApiRequests, step: Step, now: Millis) -> JsonObject | None:
     """Do it, and tell what was made; what is not there any more, or may not be made or changed so, is let be."""
     try:
-        if step.kind in ("Job", *PLAYED) and step.verb != "create":
+        if step.kind in SERVED and step.verb != "create":
+            if step.verb == "check" or "active" in step.value.get("spec", {}):
+                await _do_to_workload(client, replace(step, kind="Workload", name=part_of(step)), now)
+            else:
+                await do_to_served(client, step)
+        elif step.kind in ("Job", *PLAYED) and step.verb != "create":
             await _do_to_job(client, step, now)
         elif step.kind == "Pod" and step.verb != "create":
             await do_to_pods(client, step)

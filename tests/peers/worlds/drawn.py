@@ -44,8 +44,12 @@ FEATURES = (
     "layers",
     "retention",
     "weights",
+    "trainjobs",
+    "serving",
 )
 """What worlds may have; those that come last are drawn last, so that a world without them stays as it was."""
+WITH_DEFINITIONS = frozenset({"kinds", "trainjobs", "serving"})
+"""Features of worlds for which kinds have to be defined that Kubernetes does not come with."""
 EXCLUDED, CARD, SLICE = "example.com/none", "example.com/card", "example.com/slice"
 CONFIGURED: JsonObject = {
     "excludeResourcePrefixes": [EXCLUDED],
@@ -173,6 +177,8 @@ _HOW_OFTEN = {
     "layers": 0.0,
     "retention": 0.0,
     "weights": 0.0,
+    "trainjobs": 0.0,
+    "serving": 0.0,
 }
 """How likely a world has it; what takes time or needs a configuration has only who always asks for it."""
 STARTS = "example.com/starts"

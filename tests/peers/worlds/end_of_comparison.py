@@ -246,7 +246,9 @@ def _is_starved(world: World, name: str, earlier: Seen, there: Seen) -> bool:
 def _is_ghost(world: World, step: Step, before: Seen, there: Seen, here: Seen) -> bool:
     """Whether the head of a StrictFIFO queue was deleted, or its local queue, and Kueue goes on trying it."""
     gone = {"door": step.name} if step.kind == "LocalQueue" else before["workloads"].get(step.name)
-    if step.verb != "delete" or gone is None or strategy(world, gone["door"]) != "StrictFIFO":
+    if step.verb == "scale":  # A group of a LeaderWorkerSet goes with its Workload.
+        gone = next((one for name, one in before["workloads"].items() if name not in there["workloads"]), None)
+    if step.verb not in ("delete", "scale") or gone is None or strategy(world, gone["door"]) != "StrictFIFO":
         return False
     queue = world.queue_of(gone["door"])
     return there["queues"][queue]["pendingWorkloads"] > here["queues"][queue]["pendingWorkloads"]

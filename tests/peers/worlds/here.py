@@ -26,11 +26,14 @@ from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
 from services.provisioning_kinds import REQUESTS, TEMPLATES
 from services.runtime.tracing import NoTracer
 from tests.peers.worlds.doing import MANAGED, WORKLOADS, collect, do, make, start
-from tests.peers.worlds.drawn import CONFIGURED, World
+from tests.peers.worlds.drawn import CONFIGURED, WITH_DEFINITIONS, World
 from tests.peers.worlds.job_kinds import STORED_AT, Objects, show_as_controllers
 from tests.peers.worlds.jobs import suspend_and_resume
 from tests.peers.worlds.provisioning import KEYS as ASKED_AT
 from tests.peers.worlds.seen import Seen, seen
+from tests.peers.worlds.serving import SERVED, SERVED_AT, STATEFUL_SET
+from tests.peers.worlds.serving_controllers import ServingControllers
+from tests.peers.worlds.trainer import JOB_SET, RUNTIMES_STORED_AT, is_made, refuse_patches, train
 from tests.stage.definitions import definitions_of
 
 STEP_S = 10.0
@@ -108,16 +111,17 @@ class _Played:
             clock=self._clock,
             mutators=(self._named, suspending(self._settings, lambda _namespace: {})),
             converter=convert,
-            validators=(_with_checks_for_any_flavors(validating(self._settings)),),
+            validators=(_with_checks_for_any_flavors(validating(self._settings)), refuse_patches),
             identity="",
             controllers=False,
         )
         self.found: list[Seen] = []
         """What was seen after each step."""
         self._known: dict[str, str] = {}
+        self._serving: ServingControllers | None = None
 
     def _named(self, operation: str, kind: ApiKind, value: Any) -> Any:
-        given = kind.kind in MANAGED and operation == "CREATE"
+        given = kind.kind in MANAGED and operation == "CREATE" and not _is_one_of_many(kind.kind, value)
         uid = self._uids.get(value["metadata"]["name"], "") if given else ""
         return {**value, "metadata": {**value["metadata"], "uid": uid}} if uid else value
 
@@ -156,7 +160,7 @@ class _Played:
 
     def _others(self) -> dict[str, Objects]:
         """Jobs of other kinds, by these."""
-        return {kind: self._cluster.store.of(key) for kind, key in STORED_AT.items() if self._kinds}
+        return {kind: self._cluster.store.of(key) for kind, key in {**STORED_AT, **SERVED_AT}.items() if self._kinds}
 
     def _asked(self) -> dict[str, Objects]:
         """What is asked of an autoscaler, and the checks by which it is asked."""
@@ -164,9 +168,10 @@ class _Played:
 
     async def _rest(self, client: InProcessClient) -> None:
         """Until time has nothing more happen; meanwhile pods of those who are admitted get ready, and Jobs are suspended and resumed."""
-        if not self._world.takes_time and not {"jobs", "pods", "kinds"} & set(self._world.features):
+        if not self._world.takes_time and not {"jobs", "pods", *WITH_DEFINITIONS} & set(self._world.features):
             await asyncio.sleep(STEP_S)
             return
+        served = self._serving = self._serving or ServingControllers(client)
         for _ in range(_LOOKS):
             await asyncio.sleep(_LOOK_S)
             store = self._cluster.store
@@ -178,6 +183,9 @@ class _Played:
                 requests, templates, _ = (store.of(key) for key in ASKED_AT)
                 await collect(client, REQUESTS, requests, workloads)
                 await collect(client, TEMPLATES, templates, workloads, requests)
+            if self._kinds:
+                await served.play({kind: others[kind] for kind in SERVED}, store.of("pods"), self._clock.now())
+                await train(client, others, {kind: store.of(key) for kind, key in RUNTIMES_STORED_AT.items()})
             await show_as_controllers(client, others, self._clock.now())
             await suspend_and_resume(client, list(store.of("jobs.batch").values()), self._clock.now())
             await start(client, list(store.of("workloads.kueue.x-k8s.io").values()), self._clock.now())
@@ -193,6 +201,14 @@ class _Played:
         )
         running = Running(ports, SERVICES, settings=self._settings, replica="kuelog", tracer=NoTracer())
         await running.run()
+
+
+def _is_one_of_many(kind: str, value: JsonObject) -> bool:
+    """Whether several objects of its name are made, at once or one after the other: the JobSet of a TrainJob, a pod of a StatefulSet."""
+    owners = value["metadata"].get("ownerReferences") or ()
+    return (kind == JOB_SET and is_made(value)) or (
+        kind == "Pod" and any(one["kind"] == STATEFUL_SET for one in owners)
+    )
 
 
 def _with_checks_for_any_flavors(validate: Validator) -> Validator:

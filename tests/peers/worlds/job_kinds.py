@@ -36,6 +36,7 @@ from tests.peers.worlds.jobs import (
     topology_notes,
     with_classes,
 )
+from tests.peers.worlds.trainer import more_nodes, training_spec, with_runtimes
 
 Objects = Mapping[tuple[str, str], JsonObject]
 """By namespace and name."""
@@ -243,6 +244,19 @@ def _wrapper_ended(at: str, fails: bool) -> JsonObject:  # noqa: FBT001 - as all
     return _wrapper_phase("Failed" if fails else "Succeeded", active="False")(at)
 
 
+def _one_node_done(job: JsonObject) -> JsonObject:
+    """The only Job of its first kind has succeeded."""
+    if look(job, "status.jobsStatus"):
+        return {}
+    left = dict.fromkeys(("active", "failed", "ready", "suspended"), 0)
+    return {"jobsStatus": [{"name": "main", "succeeded": 1, **left}]}
+
+
+def _train_job_ended(at: str, fails: bool) -> JsonObject:  # noqa: FBT001 - as all kinds say it
+    told = ("Failed", "True", "FailedJobs") if fails else ("Complete", "True", "AllJobsCompleted")
+    return _job_set_says(*told)(at)
+
+
 _KINDS = (
     PlayedKind(
         resource=Resource(group="jobset.x-k8s.io", version="v1alpha2", plural="jobsets", kind="JobSet"),
@@ -255,6 +269,18 @@ _KINDS = (
         ended=_job_set_ended,
         is_over=_says("Failed", "Completed"),
         one_done=_one_job_done,
+    ),
+    PlayedKind(
+        resource=Resource(group="trainer.kubeflow.org", version="v1alpha1", plural="trainjobs", kind="TrainJob"),
+        framework="trainer.kubeflow.org/trainjob",
+        spec=training_spec,
+        most=3,
+        resized=more_nodes,
+        suspended=_job_set_says("Suspended", "True", "Suspended"),
+        running=_job_set_says("Suspended", "False", "Resumed"),
+        ended=_train_job_ended,
+        is_over=_says("Failed", "Complete"),
+        one_done=_one_node_done,
     ),
     _training("MPIJob", "mpiReplicaSpecs", "Launcher", "Worker", version="v2beta1"),
     _training("PyTorchJob", "pytorchReplicaSpecs", "Master", "Worker"),
@@ -318,7 +344,12 @@ STORED_AT: Mapping[str, str] = {kind: f"{one.resource.plural}.{one.resource.grou
 """By kind, how those who hold objects call its place."""
 
 
-def with_job_kinds(world: World, chance: random.Random) -> World:
+def with_train_jobs(world: World, chance: random.Random) -> World:
+    """The world with TrainJobs in the place of most Workloads, and with what people do to them."""
+    return with_job_kinds(world, chance, ("TrainJob",))
+
+
+def with_job_kinds(world: World, chance: random.Random, of: Sequence[str] = tuple(PLAYED)) -> World:
     """The world with jobs of these kinds in the place of most Workloads, and with what people do to them."""
     kinds: dict[str, str] = {}
     classes: dict[int, str] = {}
@@ -326,11 +357,11 @@ def with_job_kinds(world: World, chance: random.Random) -> World:
     for step in world.steps:
         if step.kind == "Workload" and step.verb == "create" and chance.random() < 0.9:
             many = len(step.value["spec"]["podSets"])
-            kinds[step.name] = chance.choice([name for name, one in PLAYED.items() if one.most >= many])
+            kinds[step.name] = chance.choice([name for name in of if PLAYED[name].most >= many])
         kind = kinds.get(step.name, "") if step.kind == "Workload" else ""
         steps.append(of_job(step, kind, world, classes, chance, partial(_job, kind)) if kind else step)
     insert_changes(steps, kinds, lambda made: _change(world, made, chance), chance)
-    return with_classes(replace(world, steps=tuple(steps)), classes)
+    return with_runtimes(with_classes(replace(world, steps=tuple(steps)), classes), chance)
 
 
 def _job(kind: str, workload: JsonObject, priority_class: str, chance: random.Random) -> JsonObject:
@@ -406,6 +437,8 @@ async def show_as_controllers(client: ApiRequests, jobs: Mapping[str, Objects], 
     """Have jobs, by kind and name, show that they are suspended or run, as their controllers do."""
     at = format_timestamp(now)
     for kind, those in jobs.items():
+        if kind not in PLAYED:
+            continue
         played = PLAYED[kind]
         for job in list(those.values()):
             wanted = played.suspended(at) if get(job, played.suspend) else played.running(at)

@@ -289,9 +289,19 @@ def job_of(workload: JsonObject) -> str:
     """The name of the job or pod that a Workload is for, or of the group of pods; empty where it is for none."""
     meta = workload["metadata"]
     owners = meta.get("ownerReferences") or ()
+    if served := served_by(meta["name"]):
+        return served
     if (meta.get("annotations") or {}).get(IS_GROUP_WORKLOAD) == "true":
         return meta["name"]
     return next((one["name"] for one in owners), "")
+
+
+def served_by(name: str) -> str:
+    """The StatefulSet, or LeaderWorkerSet and number of its group, whose Workload is called so; empty for any other."""
+    for kind in ("statefulset-", "leaderworkerset-"):
+        if name.startswith(kind):
+            return name.removeprefix(kind).rpartition("-")[0]
+    return ""
 
 
 def seen_of_job(job: JsonObject) -> dict[str, Any]:

@@ -4,7 +4,7 @@ No scheduler and no kubelet is there: that a pod has ended is shown on it by who
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from events.json_path import look
 from ops.production.kubernetes.client import ApiRequests
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 from tests.peers.worlds.drawn import Step, World
-from tests.peers.worlds.jobs import TOPOLOGY, but_for_ours, class_of, text_of, with_classes
+from tests.peers.worlds.jobs import TOPOLOGY, but_for_ours, class_of, served_by, text_of, with_classes
 
 PODS = Resource(plural="pods", kind="Pod")
 _LIMITED = "kubernetes.io/limit-ranger"
@@ -122,7 +122,14 @@ async def _end(client: ApiRequests, step: Step, name: str) -> None:
 
 def group_of(pod: JsonObject) -> str:
     """The group that a pod names; empty for one alone."""
-    return str((pod["metadata"].get("labels") or {}).get(POD_GROUP_NAME) or "")
+    named = str((pod["metadata"].get("labels") or {}).get(POD_GROUP_NAME) or "")
+    return served_by(named) or named
+
+
+def _told(words: Mapping[str, str]) -> dict[str, str]:
+    """Labels or annotations, with what serves in the place of how its Workload is called, and without the digest of its template."""
+    kept = {name: one for name, one in words.items() if name != "controller-revision-hash"}
+    return {name: served_by(one) or one for name, one in kept.items()}
 
 
 def seen_of_pod(pod: JsonObject) -> dict[str, Any]:
@@ -131,8 +138,8 @@ def seen_of_pod(pod: JsonObject) -> dict[str, Any]:
     notes = but_for_ours(meta)
     notes.pop(_LIMITED, None)
     return {
-        "labels": meta.get("labels") or {},
-        "annotations": notes,
+        "labels": _told(meta.get("labels") or {}),
+        "annotations": _told(notes),
         "finalizers": sorted(meta.get("finalizers") or ()),
         "leaving": bool(meta.get("deletionTimestamp")),
         "phase": look(pod, "status.phase"),

@@ -13,6 +13,8 @@ from tests.peers.worlds.job_kinds import seen_of_job_kind
 from tests.peers.worlds.jobs import filled, job_of, seen_of_job, seen_of_made
 from tests.peers.worlds.pods import group_of, seen_of_pod
 from tests.peers.worlds.provisioning import seen_of_asked
+from tests.peers.worlds.serving import SERVED, seen_of_served
+from tests.peers.worlds.trainer import is_made
 
 Name = tuple[str, str]
 Seen = dict[str, Any]
@@ -33,7 +35,12 @@ def seen(
     """One world's part of what is there, jobs of other `kinds` by these, and what is `asked` of an autoscaler; Workloads of Jobs are told by the names of these, and so are all UIDs, `known` from before or not."""
     mine = {job_of(one) or name[1]: one for name, one in workloads.items() if name[0] == space}
     jobs = {name: one for name, one in jobs.items() if name[0] == space}
-    others = {name[1]: (kind, one) for kind, those in kinds.items() for name, one in those.items() if name[0] == space}
+    others = {
+        name[1]: (kind, one)
+        for kind, those in kinds.items()
+        for name, one in those.items()
+        if name[0] == space and not is_made(one)
+    }
     known.update((one["metadata"]["uid"], f"uid of {name}") for name, one in mine.items())
     # The log knows the UID of the job, and of its Workload no other: docs/rules/preemption.md#message.
     known.update((one["metadata"]["uid"], f"uid of {name[1]}") for name, one in jobs.items())
@@ -43,7 +50,8 @@ def seen(
     of_pods = {name[1]: _without_uids(seen_of_pod(one), known) for name, one in sorted(pods.items())}
     told = {name[1]: _without_uids(seen_of_job(one), known) for name, one in sorted(jobs.items())}
     told.update(
-        (name, _without_uids(seen_of_job_kind(kind, one), known)) for name, (kind, one) in sorted(others.items())
+        (name, _without_uids((seen_of_served if kind in SERVED else seen_of_job_kind)(kind, one), known))
+        for name, (kind, one) in sorted(others.items())
     )
     return {
         **({"jobs": told} if told else {}),

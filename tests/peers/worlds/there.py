@@ -22,6 +22,9 @@ from tests.peers.worlds.jobs import job_of, suspend_and_resume
 from tests.peers.worlds.provisioning import KEYS as ASKED_AT
 from tests.peers.worlds.provisioning import forget_earlier
 from tests.peers.worlds.seen import Seen, seen
+from tests.peers.worlds.serving import FRAMEWORK, SERVED, SERVED_AT
+from tests.peers.worlds.serving_controllers import ServingControllers
+from tests.peers.worlds.trainer import RUNTIMES_STORED_AT, train
 from tests.stage.api_server import ApiServer
 from tests.stage.caches import Caches
 from tests.stage.definitions import definitions_of
@@ -70,6 +73,7 @@ class Kueue:
         """Of jobs of other `kinds`, by these, where the caches have them; and where they have what an autoscaler is asked."""
         self._client, self._caches, self._manager, self._kinds = client, caches, manager, kinds
         self._asked_at = asked_at
+        self._serving = ServingControllers(client)
         self._wavering: set[tuple[str, str]] = set()
         """Workloads that wait, of which Kueue says something else all the time."""
 
@@ -158,6 +162,7 @@ class Kueue:
                     await self._let_go(value)
             await self._collect()
             await suspend_and_resume(self._client, list(self._caches.of(JOBS).values()), _now())
+            await self._serve_and_train()
             await show_as_controllers(self._client, self._others(), _now())
             if timed:
                 await start(self._client, list(self._caches.of(WORKLOADS).values()), _now())
@@ -174,6 +179,15 @@ class Kueue:
                 for space in restless:
                     names = sorted(name for name, whose in changed if whose == space)
                     answers[spaces.pop(space).seed].broken = f"{NO_REST}: {', '.join(names)} still changes"
+
+    async def _serve_and_train(self) -> None:
+        """Do what the controllers of what serves do, and the trainer."""
+        if not self._kinds:
+            return
+        await self._caches.refresh(PODS, *SERVED_AT.values())
+        await self._serving.play({kind: self._others()[kind] for kind in SERVED}, self._caches.of(PODS), _now())
+        runtimes = {kind: self._caches.of(key) for kind, key in RUNTIMES_STORED_AT.items()}
+        await train(self._client, self._others(), runtimes)
 
     async def _collect(self) -> None:
         of = self._caches.of
@@ -298,7 +312,7 @@ async def kueue(
             peers / KUEUE / "manager",
             server.kubeconfig,
             folder,
-            *(one.framework for one in PLAYED.values() if kinds),
+            *((*(one.framework for one in PLAYED.values()), FRAMEWORK) if kinds else ()),
             gates={"SchedulingEquivalenceHashing": True, "AdmissionGatedBy": True, "TASMultiLayerTopology": True},
             more=said,
         )
@@ -314,7 +328,9 @@ async def kueue(
         stack.push_async_callback(caches.close)
         for value in (*definitions, *kinds, *autoscaler):
             caches.learn(value)
-        others = STORED_AT if kinds else {}
+        others = {**STORED_AT, **SERVED_AT} if kinds else {}
+        runtimes = RUNTIMES_STORED_AT if kinds else {}
         asked_at = ASKED_AT if autoscaler else ()
-        await caches.follow(WORKLOADS, QUEUES, DOORS, JOBS, PODS, *others.values(), *asked_at)
+        followed = (*others.values(), *runtimes.values(), *asked_at)
+        await caches.follow(WORKLOADS, QUEUES, DOORS, JOBS, PODS, *followed)
         yield Kueue(client, caches, manager, others, asked_at)

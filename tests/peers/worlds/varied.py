@@ -7,10 +7,11 @@ from msgspec.structs import replace
 
 from events.json_object import JsonObject
 from tests.peers.worlds.drawn import HOST, Step, World
-from tests.peers.worlds.job_kinds import with_job_kinds
+from tests.peers.worlds.job_kinds import with_job_kinds, with_train_jobs
 from tests.peers.worlds.jobs import with_jobs
 from tests.peers.worlds.pods import with_pods
 from tests.peers.worlds.provisioning import with_provisioning
+from tests.peers.worlds.serving import with_serving
 from tests.peers.worlds.topologies import with_layers, with_topologies
 
 ZONES = ("a", "b")
@@ -209,5 +210,7 @@ VARIED: Mapping[str, Callable[[World, random.Random], World]] = {
     "jobs": with_jobs,
     "pods": with_pods,
     "kinds": with_job_kinds,
+    "trainjobs": with_train_jobs,
+    "serving": with_serving,
 }
 """By feature, what it does to a world that has it."""

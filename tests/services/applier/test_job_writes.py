@@ -4,14 +4,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from events.api.labels import DECISION, WORKLOAD
+from events.api.labels import DECISION, QUEUE_NAME, WORKLOAD
 from events.pod_set import PodSet
 from events.workload import Owner, WorkloadSpec
 from projections.workloads.lifecycle import Workload
 from services.applier.patches import is_another, job_write
 from services.applier.plan import Application
-from services.jobs.kinds.table import JOB
+from services.jobs.defaulting import waiting
+from services.jobs.kinds.table import JOB, TRAIN_JOB
+from services.jobs.pod_sets.pod_set import Injection, Original
+from services.jobs.start_stop import injected
 
+NODE = PodSet(name="node", count=1)
 ENDED = {"startTime": "2026-01-01T00:00:00Z", "conditions": [{"type": "Complete", "status": "True"}]}
 
 
@@ -58,6 +62,52 @@ def test_a_template_is_put_back_when_no_pod_of_the_job_is_active_any_more() -> N
     found["status"] = {}
     write = job_write(found, stopped)
     assert write is not None and write.patch["spec"]["template"]["spec"] == {"nodeSelector": None}
+
+
+def train_job(spec: dict[str, Any], status: dict[str, Any] | None = None) -> dict[str, Any]:
+    meta = {"name": "j", "namespace": "team", "uid": "j", "resourceVersion": "7"}
+    return {"apiVersion": "trainer.kubeflow.org/v1alpha1", "metadata": meta, "spec": spec, "status": status or {}}
+
+
+def of_train_job(*, run: bool) -> Application:
+    found = application(run=run)
+    return replace(found, kind=TRAIN_JOB, of=replace(found.of, spec=replace(found.of.spec, pod_sets=(NODE,))))
+
+
+def patch_of(spec: dict[str, Any]) -> dict[str, Any]:
+    """What a spec says in the runtime patch that is ours."""
+    return next(one for one in spec["runtimePatches"] if one["manager"] == "kueue.x-k8s.io/manager")
+
+
+def test_a_train_job_gets_its_patch_while_it_is_suspended_and_starts_with_the_next_write() -> None:
+    """The trainer's webhook takes runtime patches of suspended TrainJobs alone (2.2)."""
+    asked = {"suspend": True, "runtimePatches": [{"manager": "a.io/b", "time": "t"}]}
+    first = job_write(train_job(asked), of_train_job(run=True))
+    assert first is not None and "suspend" not in first.patch["spec"] and "annotations" not in first.patch["metadata"]
+    patches = first.patch["spec"]["runtimePatches"]
+    assert [one["manager"] for one in patches] == ["a.io/b", "kueue.x-k8s.io/manager"]
+    # The trainer's webhook says when it was written.
+    then = {"suspend": True, "runtimePatches": [patches[0], {**patches[1], "time": "u"}]}
+    second = job_write(train_job(then), of_train_job(run=True))
+    assert second is not None and second.patch["spec"] == {"suspend": False}
+    assert second.patch["metadata"]["annotations"] == {DECISION: "LOG_0/7"}
+
+
+def test_the_patch_of_a_train_job_is_emptied_and_stays_when_no_pod_is_active_any_more() -> None:
+    """With active ones the trainer refuses it (2.2)."""
+    asked = train_job({}, {"jobsStatus": [{"name": "node", "active": 1}]})
+    asked["metadata"] |= {"labels": {QUEUE_NAME: "lq"}, "annotations": {DECISION: "LOG_0/7"}}
+    job = waiting(asked, "TrainJob")
+    empty = patch_of(job["spec"])
+    assert empty["trainingRuntimeSpec"]["template"] == {"metadata": {"labels": {QUEUE_NAME: "lq"}}, "spec": {}}
+    gets = Injection(count=1, original=Original(name="node", count=1), node_selector={"pool": "a"})
+    found = injected(TRAIN_JOB, job, [gets])
+    (got,) = patch_of(found["spec"])["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
+    assert got == {"name": "node", "template": {"spec": {"template": {"spec": {"nodeSelector": {"pool": "a"}}}}}}
+    assert job_write(found, of_train_job(run=False)) is None
+    found["status"]["jobsStatus"][0]["active"] = 0
+    write = job_write(found, of_train_job(run=False))
+    assert write is not None and patch_of(write.patch["spec"]) == empty
 
 
 def test_a_job_that_came_later_under_the_same_name_is_another_one() -> None:

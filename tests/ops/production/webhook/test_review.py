@@ -79,6 +79,16 @@ def placed(value: JsonObject) -> JsonObject:
     return put(value, ("spec", "template", "metadata", "annotations"), MAYBE)
 
 
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+def test_a_gate_may_not_be_added_to_what_serves(kind: str) -> None:
+    spec = {"replicas": 1, "template": {"spec": {}}}
+    before = {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "s", "labels": NAMED}, "spec": spec}
+    gated = put(before, ("metadata", "annotations"), {"kueue.x-k8s.io/admission-gated-by": "a.io/x"})
+    assert verdict(review(kind, gated, group="apps"))["allowed"]
+    assert not verdict(review(kind, gated, group="apps", old=before))["allowed"]
+    assert verdict(review(kind, before, group="apps", old=gated))["allowed"]
+
+
 @pytest.mark.parametrize(
     ("kind", "group", "value"),
     [

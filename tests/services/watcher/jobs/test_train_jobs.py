@@ -111,3 +111,26 @@ def test_the_end_of_one_whose_runtime_is_gone_is_told() -> None:
     told = view.see("TrainJob", train(status=ENDED))
     assert [type(one) for one in told] == [WorkloadFinished]
     assert [type(one) for one in view.lose("TrainJob", "team", "t")] == [WorkloadDeleted]
+
+
+def test_what_it_gets_to_start_is_not_what_it_asks_for() -> None:
+    """It is in the JobSet before the decision is on the TrainJob."""
+    view = View()
+    view.see("TrainJob", train(elsewhere=False))
+    view.see("JobSet", job_set())
+    got = {"nodeSelector": {"pool": "a"}}
+    patch = {"name": "node", "template": {"spec": {"template": {"spec": got}}}}
+    ours = {
+        "manager": "kueue.x-k8s.io/manager",
+        "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [patch]}}},
+    }
+    patched = train(elsewhere=False)
+    patched["spec"]["runtimePatches"] = [ours]
+    assert view.see("TrainJob", patched) == []
+    made = job_set()
+    made["spec"] = {
+        "replicatedJobs": [
+            {**NODE, "template": {**NODE["template"], "spec": {"template": {"spec": {**TEMPLATE["spec"], **got}}}}}
+        ]
+    }
+    assert view.see("JobSet", made) == []
