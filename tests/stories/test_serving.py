@@ -353,3 +353,16 @@ async def test_a_stateful_set_whose_workload_is_deleted_is_let_in_anew(stage: St
     await found.pods(0)
     await pods.until(lambda: pods.phase("s-0") == "Running")
     assert pods.workloads()[name]["metadata"]["uid"] != uid
+
+
+@pytest.mark.parametrize("made_by", ["statefulset", "leaderworkerset.x-k8s.io/leaderworkerset"])
+async def test_a_pod_that_names_no_queue_waits_at_the_gate_if_something_that_serves_has_made_it(
+    stage: Stage, made_by: str
+) -> None:
+    stage.serve()
+    made, alone = pod("made"), pod("alone")
+    for one in (made, alone):
+        del one["metadata"]["labels"]
+    made["metadata"]["annotations"]["kueue.x-k8s.io/pod-suspending-parent"] = made_by
+    assert is_gated(await stage.client.create(PODS, "default", made))
+    assert not is_gated(await stage.client.create(PODS, "default", alone))

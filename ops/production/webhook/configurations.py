@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from events.api.labels import QUEUE_NAME
+from events.api.labels import POD_SUSPENDING_PARENT, QUEUE_NAME
 from events.job_kind import JobKind
 from events.json_object import JsonObject
 from events.selector import LabelSelector
@@ -18,6 +18,11 @@ MUTATING, VALIDATING = "kuelog-mutating-webhook-configuration", "kuelog-validati
 MUTATE, VALIDATE, CONVERT = "/mutate", "/validate", "/convert"
 _SPACE = "kubernetes.io/metadata.name"
 _TIMEOUT_S = 10
+_META = "object.metadata"
+_MADE = (
+    f"has({_META}.annotations) && '{POD_SUSPENDING_PARENT}' in {_META}.annotations"
+    f" && !(has({_META}.labels) && '{QUEUE_NAME}' in {_META}.labels)"
+)
 
 
 class Watched(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +33,8 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     """Group, versions and resources."""
     labelled: bool = False
     """Only objects that name a queue: nothing else of this kind waits for us."""
+    condition: str = ""
+    """Only objects for which this expression in CEL is true; all if it is empty."""
 
 
 KUEUES = Watched(
@@ -60,6 +67,15 @@ def pods(kinds: Kinds) -> Watched:
     return Watched(name="pod", kinds=_rules([POD]) if managed else (), labelled=not kinds.takes_all)
 
 
+def made_pods(kinds: Kinds) -> Watched:
+    """Pods that name no queue, of something that serves and does: they get its name when they are let through.
+
+    No other pod waits for us because of it. Rule: docs/jobs.md#what-serves
+    """
+    made = _rules([POD]) if kinds.serving and not kinds.takes_all else ()
+    return Watched(name="madepod", kinds=made, condition=_MADE)
+
+
 def serving(kinds: Kinds) -> Watched:
     """What hands its queue to the pods that it makes."""
     return Watched(name="serving", kinds=_rules(kinds.serving), labelled=not kinds.takes_all)
@@ -90,12 +106,14 @@ def configurations(
     mutating = [
         *of_jobs("m", jobs(kinds), "CREATE"),
         *of_jobs("m", pods(kinds), "CREATE"),
+        *of_jobs("m", made_pods(kinds), "CREATE"),
         *of_jobs("m", serving(kinds), "CREATE", "UPDATE"),
     ]
     validating = [
         _webhook("v", KUEUES, service, namespace, None, VALIDATE, ("CREATE", "UPDATE")),
         *of_jobs("v", jobs(kinds), "CREATE", "UPDATE"),
         *of_jobs("v", pods(kinds), "CREATE"),
+        *of_jobs("v", made_pods(kinds), "CREATE"),
         *of_jobs("v", serving(kinds), "CREATE", "UPDATE"),
     ]
     return [
@@ -170,4 +188,6 @@ def _webhook(
         found["namespaceSelector"] = namespaces
     if watched.labelled:
         found["objectSelector"] = {"matchExpressions": [{"key": QUEUE_NAME, "operator": "Exists"}]}
+    if watched.condition:
+        found["matchConditions"] = [{"name": "waits-for-its-queue", "expression": watched.condition}]
     return found

@@ -80,8 +80,11 @@ def test_only_managed_namespaces_wait_for_us_and_never_those_that_bring_us_back(
 def test_pods_without_a_queue_are_asked_about_only_where_they_are_managed(tmp_path: Path) -> None:
     plain = webhooks(made(tmp_path, "integrations: {}"), "Mutating")
     assert "objectSelector" in plain["mpod.kuelog.io"] and "objectSelector" in plain["mserving.kuelog.io"]
+    (only,) = plain["mmadepod.kuelog.io"]["matchConditions"]
+    assert "'kueue.x-k8s.io/pod-suspending-parent' in object.metadata.annotations" in only["expression"]
     every = webhooks(made(tmp_path, "manageJobsWithoutQueueName: true"), "Mutating")
     assert "objectSelector" not in every["mpod.kuelog.io"] and "objectSelector" not in every["mserving.kuelog.io"]
+    assert "mmadepod.kuelog.io" not in every, "every pod is asked about already"
 
 
 def test_a_configuration_that_cannot_be_understood_is_named(tmp_path: Path) -> None:
