@@ -131,8 +131,7 @@ def _pod_sets(
         return found
     # Kueue's webhook gives the pods of a StatefulSet a role that its template does not name.
     reported_name = reported.spec.pod_sets[0].name if reported is not None else ""
-    roles = (rules.annotations_of(one).get(ROLE_HASH) for one in pods if not rules.waits_for_its_group(one))
-    given = next((str(role) for role in roles if role), "")
+    given = next((str(role) for one in pods if (role := rules.annotations_of(one).get(ROLE_HASH))), "")
     return tuple(structs.replace(one, name=reported_name or given or one.name) for one in found)
 
 
