@@ -144,7 +144,8 @@ def test_what_is_made_anew_without_us_is_not_held() -> None:
             put(stateful(2), ("metadata", "labels", QUEUE), "x"),
             f"metadata.labels[{QUEUE}]",
         ),
-        (stateful(2), put(stateful(3), ("metadata", "labels"), {}), ""),
+        (stateful(2), put(stateful(3), ("metadata", "labels"), {}), f"metadata.labels[{QUEUE}]"),
+        (put(stateful(2), ("metadata", "labels", QUEUE), None), stateful(3), ""),
     ],
 )
 def test_a_stateful_set_keeps_what_was_let_in(before: JsonObject, after: JsonObject, field: str) -> None:
