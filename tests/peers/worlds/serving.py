@@ -24,6 +24,7 @@ from tests.peers.worlds.jobs import (
     topology_notes,
     with_classes,
 )
+from tests.peers.worlds.pods import PODS
 
 DEPLOYMENT, STATEFUL_SET, LEADER_WORKER_SET = "Deployment", "StatefulSet", "LeaderWorkerSet"
 _SETS = "leaderworkerset.x-k8s.io"
@@ -37,7 +38,6 @@ SERVED_AT = {kind: f"{one.plural}.{one.group}" for kind, one in SERVED.items()}
 """By kind, how those who hold objects call its place."""
 FRAMEWORK = "leaderworkerset.x-k8s.io/leaderworkerset"
 """What Kueue's configuration calls the kind that it does not manage in all worlds."""
-PODS = Resource(plural="pods", kind="Pod")
 _TEMPLATE = ("spec", "template")
 _LEADER, _WORKER = (
     ("spec", "leaderWorkerTemplate", "leaderTemplate"),

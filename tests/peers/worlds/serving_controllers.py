@@ -16,7 +16,8 @@ from events.json_object import JsonObject
 from events.json_path import get, look
 from ops.production.kubernetes.client import ApiRequests
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing
-from tests.peers.worlds.serving import LEADER_WORKER_SET, PODS, SERVED, STATEFUL_SET
+from tests.peers.worlds.pods import PODS
+from tests.peers.worlds.serving import LEADER_WORKER_SET, SERVED, STATEFUL_SET
 
 Objects = Mapping[tuple[str, str], JsonObject]
 _SET = "leaderworkerset.sigs.k8s.io/"
