@@ -8,7 +8,7 @@ EACH ?= 12
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help install demo test lint site screenshots simulate months fuzz chaos coverage mutants bench peers differences lock clean
+.PHONY: help install demo test lint site screenshots simulate months lives fuzz chaos coverage mutants bench peers differences lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -53,6 +53,9 @@ simulate: $(READY) ## play ten thousand histories with faults in virtual time, a
 
 months: $(READY) ## bill a thousand short months with wrong clocks and late facts, and hold every row against an auditor's own sums
 	@$(BIN)/python -m tests.laws.months
+
+lives: $(READY) ## let several replicas decide in a thousand random lives, and hold each decision against one made on the log alone
+	@$(BIN)/python -m tests.laws.lives
 
 chaos: $(READY) ## kill real services and servers, cut and refuse between them, and hold what is left against the laws (JOBS=5000: over four partitions)
 	@$(BIN)/python -m tests.chaos $(if $(JOBS),--jobs $(JOBS) --seed $(SEED))

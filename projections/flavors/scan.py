@@ -46,6 +46,15 @@ def comes_round(world: QueueState, workload: Workload, cluster_queue: str, progr
     return scan is not None and progress in scan.tried and scan.stamp == world.stamp(cluster_queue)
 
 
+def only_time_passed(world: QueueState, cluster_queue: str, parked_as: str) -> bool:
+    """Whether a class of refused workloads is tried again for no other reason than that victims may be protected no longer.
+
+    To try one flavor after the other, on record, would end the same each time, and so never end.
+    """
+    parked = world.lines.of(cluster_queue).classes.get(parked_as)
+    return parked is not None and parked.stamp == world.stamp(cluster_queue)
+
+
 def went_through_all(lines: PendingQueues, quota: QuotaTree, workload: Workload, cluster_queue: str) -> bool:
     """Whether all flavors were tried one by one, and the tree is as it was when the first one was.
 

@@ -92,13 +92,13 @@ def evolve_admission(world: PreemptionState, event: AdmissionEvent, position: Lo
     """Fold one decision about quota; a decision about a workload that is gone changes only the open requests."""
     match event:
         case PreemptionRefused():
-            end_request(world.requests, world.answered, world.trail, event.preemptor)
+            _end_request(world, event.preemptor)
         case RoomClaimed():
             world.trail.put(world.claims, event.preemptor, event)
             world.look_again(event.until)
         case PreemptionWasted():
             end_claim(world.claims, world.quota, world.trail, event.preemptor)
-            end_request(world.requests, world.answered, world.trail, event.preemptor)
+            _end_request(world, event.preemptor)
         case _:
             workload = world.workloads.get(event.workload)
             if workload is not None:
@@ -278,6 +278,14 @@ def _refuse(world: PreemptionState, workload: Workload, event: AdmissionRefused,
         # Cards come back a moment after the quota; for anything else the room that was claimed is of no use.
         end_claim(world.claims, world.quota, world.trail, workload.key)
     requeue_refused(world, workload, event)
+
+
+def _end_request(world: PreemptionState, preemptor: str) -> None:
+    """Nobody makes room for it after all, so it is decided about anew."""
+    end_request(world.requests, world.answered, world.trail, preemptor)
+    workload = world.workloads.get(preemptor)
+    if workload is not None:
+        world.quota.touch(workload.line)
 
 
 def _let_next_slice_try(world: PreemptionState, workload: Workload) -> None:

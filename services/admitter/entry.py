@@ -11,6 +11,7 @@ from events.quota import ClusterQueueObserved
 from projections.flavors.assignment import Assignment
 from projections.flavors.search import refusal_reason
 from projections.preemption.candidates import Candidate, PreemptionContext
+from projections.queues.pending_queues import ScanProgress
 from projections.quota.columns import Column
 from projections.quota.node import Node
 from projections.quota.tree import QuotaTree
@@ -100,6 +101,11 @@ class AdmissionEntry(msgspec.Struct, kw_only=True):
     def borrow(self) -> int:
         """Its borrowing level: the height of the lowest subtree that it fits in; 0 within its own quota."""
         return self.assignment.borrow if self.assignment is not None else 0
+
+    @property
+    def come_to(self) -> ScanProgress:
+        """How far this attempt has come in trying flavors; empty where it has reached the last ones."""
+        return () if self.assignment is None else tuple(step for step in self.assignment.progress if step[2] >= 0)
 
     def refused(self, reason: str, message: str, requeue: RequeueReason = RequeueReason.GENERIC) -> "AdmissionEntry":
         """This entry, marked with why it was not even tried and where it waits."""

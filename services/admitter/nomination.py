@@ -18,7 +18,7 @@ from projections.flavors.mode import Granular
 from projections.flavors.partial_admission import largest_that_fits
 from projections.flavors.plan import Plan
 from projections.flavors.refusal import NO_MATCHING_FLAVOR, WAITING_FOR_QUOTA
-from projections.flavors.scan import NOTHING, progress_of
+from projections.flavors.scan import NOTHING, only_time_passed, progress_of
 from projections.flavors.search import FlavorSearchSpace, assign, refusal_reason
 from projections.preemption.candidates import Candidate
 from projections.preemption.card_victims import vacate_leavers
@@ -27,6 +27,7 @@ from projections.preemption.oracle import how_room_is_made
 from projections.preemption.state import PreemptionState
 from projections.preemption.victims import find_victims
 from projections.queues.order import queue_timestamp
+from projections.queues.pending_queues import ScanProgress
 from projections.quota.columns import Column
 from projections.topology.placement.workload_placement import first_failure
 from projections.workloads.slices import replaced_in
@@ -86,8 +87,23 @@ def nominate(world: AdmitterState, head: QueueHead, at: Millis) -> AdmissionEntr
     if workloads_over_limit(world, queue):
         return _within_limit(world, entry, plan, at)
     if not still_waiting(world, entry, plan):
-        consider(world, entry, plan, at)
+        _consider_flavors_left(world, entry, plan, at)
     return entry
+
+
+def _consider_flavors_left(world: AdmitterState, entry: AdmissionEntry, plan: Plan, at: Millis) -> None:
+    """Consider the flavors that it has not been tried on; where only time has passed since it was, all of them at once.
+
+    Rule: docs/rules/flavors.md#scan-progress
+    """
+    consider(world, entry, plan, at)
+    if not only_time_passed(world, entry.queue.name, entry.head.parked_as):
+        return
+    tried: set[ScanProgress] = {()}
+    while not _fits_or_preempts(entry) and entry.come_to not in tried:
+        tried.add(entry.come_to)
+        entry.progress = {(pod_set, resource): index for pod_set, resource, index in entry.come_to}
+        consider(world, entry, plan, at)
 
 
 def _within_limit(world: AdmitterState, entry: AdmissionEntry, plan: Plan, at: Millis) -> AdmissionEntry:
@@ -97,7 +113,7 @@ def _within_limit(world: AdmitterState, entry: AdmissionEntry, plan: Plan, at: M
         return entry.refused("WaitingForQuota", limit_message(entry.queue), RequeueReason.NO_FIT)
     with world.trial():
         discharge_from_queue(world, entry.queue, going)
-        consider(world, entry, plan, at)
+        _consider_flavors_left(world, entry, plan, at)
     add_victims_over_limit(entry, going)
     return entry
 

@@ -17,7 +17,7 @@ from events.admission import (
 )
 from events.workload import PodSetAssignment
 from projections.flavors.assignment import Assignment
-from projections.flavors.scan import comes_round, went_through_all
+from projections.flavors.scan import comes_round, only_time_passed, went_through_all
 from projections.preemption.candidates import Candidate
 from projections.preemption.considered import ConsideredHolders, considered
 from projections.preemption.requested import ANY_ADMISSION
@@ -135,14 +135,13 @@ def _requests(assignment: Assignment) -> tuple[PodSetAssignment, ...]:
 def _progress(world: QueueState, entry: AdmissionEntry) -> ScanProgress:
     """The flavor to go on with, by pod set and resource; empty for one that starts anew.
 
-    It waits for victims or a gate, has lost its room to another entry of the cycle, or has come round.
+    It waits for victims or a gate, has lost its room to another entry of the cycle, has come round, or was tried on all of them at once.
 
     Rules: docs/rules/cycle.md#waits-for-victims, docs/rules/flavors.md#scan-progress
     """
-    if entry.assignment is None or entry.requeue in _ANEW:
+    if entry.requeue in _ANEW or only_time_passed(world, entry.queue.name, entry.head.parked_as):
         return ()
-    progress = tuple(step for step in entry.assignment.progress if step[2] >= 0)
-    return () if comes_round(world, entry.workload, entry.queue.name, progress) else progress
+    return () if comes_round(world, entry.workload, entry.queue.name, entry.come_to) else entry.come_to
 
 
 def _considered(world: QuotaState, entry: AdmissionEntry) -> ConsideredHolders:

@@ -103,13 +103,14 @@ class Hosts:
                 )
             )
 
-    def rest(self, most: int = 80) -> None:
-        """Let them speak in any order until nobody seems to have anything to say; whether they ever rest is another law."""
+    def rest(self, most: int = 500) -> None:
+        """Let them speak in any order until nobody seems to have anything to say, which they come to."""
         silent = 0
         for _ in range(most):
             silent = 0 if self.turn() else silent + 1
             if silent > 2 * len(self.hosts):
                 return
+        raise AssertionError("the deciders never come to rest")
 
     def turn(self) -> bool:
         """Somebody speaks, or something befalls him; whether anything was written."""

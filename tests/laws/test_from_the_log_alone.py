@@ -10,6 +10,7 @@ from projections.state_hash import state_hash
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.admitter import heads as admitter_heads
+from tests.laws.lives import broken
 from tests.laws.many_hosts import CARDS, PARTITION
 from tests.laws.random_life import Life
 
@@ -24,6 +25,12 @@ def test_who_starts_now_on_the_log_alone_says_the_same_bytes(block: int) -> None
             _, replayed = fold_partition(partition, life.hosts.log, verify=True)
             assert not replayed.differences
             assert replayed.verified == len(life.hosts.log[partition])
+
+
+@pytest.mark.parametrize("block", range(6))
+def test_replicas_say_the_same_with_hints_as_without_and_come_to_rest_in_long_lives(block: int) -> None:
+    for seed in range(20 + block * 4, 24 + block * 4):
+        assert not broken(seed, steps=30)
 
 
 def found_by_the_law(seeds: range) -> bool:

@@ -1,6 +1,8 @@
 """Flavors that a workload is tried on one after the other, over several cycles."""
 
-from events.admission import AdmissionRefused, QuotaReserved
+import msgspec
+
+from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.quota import (
     ClusterQueueObserved,
@@ -8,12 +10,22 @@ from events.quota import (
     FlavorQuotas,
     LocalQueueObserved,
     NamespaceObserved,
+    PreemptionPolicy,
+    PreemptionRules,
     Quota,
     ResourceGroup,
 )
 from events.selector import LabelSelector
 from events.workload import WorkloadSpec, WorkloadSubmitted
 from tests.stories.small_world import Story
+
+
+def flavor(name: str, nominal: int) -> FlavorQuotas:
+    return FlavorQuotas(flavor=name, quotas=(Quota(resource="cpu", nominal=nominal),))
+
+
+def urgent(spec: WorkloadSpec) -> WorkloadSpec:
+    return msgspec.structs.replace(spec, priority=1)
 
 
 def asking(name: str, created_at: int, *cores: int) -> WorkloadSubmitted:
@@ -83,3 +95,54 @@ def test_whose_room_another_took_in_the_same_cycle_is_tried_on_all_flavors_again
         "team/a": {"cpu": "cpu-0", "memory": "memory-0"},
         "team/b": {"cpu": "cpu-0", "memory": "memory-1"},
     }
+
+
+def test_where_victims_are_protected_for_a_time_who_went_through_all_flavors_is_not_tried_on_them_again_and_again() -> (
+    None
+):
+    story = Story().told(
+        NamespaceObserved(name="team"),
+        FlavorObserved(name="small"),
+        FlavorObserved(name="large"),
+        ClusterQueueObserved(
+            name="cq",
+            namespaces=LabelSelector(),
+            groups=(ResourceGroup(resources=("cpu",), flavors=(flavor("small", 2), flavor("large", 2))),),
+            preemption=PreemptionRules(within_cluster_queue=PreemptionPolicy.LOWER_PRIORITY, minimum_runtime=5_000),
+        ),
+        LocalQueueObserved(namespace="team", name="lq", cluster_queue="cq"),
+        asking("turns", 1, 1, 3),
+        asking("alike", 2, 1, 3),
+        asking("behind", 3, 2),
+    )
+    refused = [one for one in story.decided() if isinstance(one, AdmissionRefused)]
+    assert [(one.workload, one.progress) for one in refused] == [
+        ("team/turns", (("s0", "cpu", 0),)),
+        ("team/turns", ()),
+    ]
+    assert [one.workload for one in story.decisions if isinstance(one, QuotaReserved)] == ["team/behind"]
+    story.at += 1_000
+    assert story.decided() == [], "that time has passed makes no room"
+
+
+def test_a_flavor_whose_holders_are_protected_no_longer_is_found_although_others_come_before_it() -> None:
+    story = Story().told(
+        NamespaceObserved(name="team"),
+        FlavorObserved(name="small"),
+        FlavorObserved(name="large"),
+        ClusterQueueObserved(
+            name="cq",
+            namespaces=LabelSelector(),
+            groups=(ResourceGroup(resources=("cpu",), flavors=(flavor("small", 1), flavor("large", 4))),),
+            preemption=PreemptionRules(within_cluster_queue=PreemptionPolicy.LOWER_PRIORITY, minimum_runtime=5_000),
+        ),
+        LocalQueueObserved(namespace="team", name="lq", cluster_queue="cq"),
+        asking("holds", 0, 4),
+    )
+    story.decided()
+    story.told(msgspec.structs.replace(asking("urgent", 1, 1, 3), spec=urgent(asking("urgent", 1, 1, 3).spec)))
+    story.decided()
+    assert not [one for one in story.decisions if isinstance(one, PreemptionRequested)]
+    story.at += 5_000
+    asked = [one for one in story.decided() if isinstance(one, PreemptionRequested)]
+    assert [[victim.workload for victim in one.victims] for one in asked] == [["team/holds"]]

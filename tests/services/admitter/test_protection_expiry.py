@@ -1,9 +1,14 @@
 from msgspec.structs import replace
 
-from events.admission import AdmissionRefused
-from events.preemption import PreemptionOrdered
-from events.quota import ClusterQueueObserved
+from events.admission import AdmissionRefused, PreemptionRequested, WorkloadAdmitted
+from events.preemption import PreemptionOrdered, PreemptionRefused
+from events.quota import AdmissionCheckObserved, CheckRule, ClusterQueueObserved
+from events.upkeep import ChecksRequired
+from events.workload import WorkloadQueued
 from projections.snapshot import tables_of, world_of
+from services.admitter.decide import Admitter
+from services.preemptor.decide import Preemptor
+from services.queue_manager.decide import QueueManager
 from tests.stories.small_world import Story, job, platform
 
 
@@ -47,3 +52,27 @@ def test_the_end_of_a_protection_is_not_forgotten_by_a_snapshot() -> None:
     told.at = due
     told.world.advance(due)
     assert ordered(told) == ["team/low"]
+
+
+def test_who_is_refused_its_victim_as_that_is_protected_from_its_admission_on_is_told_so_at_once() -> None:
+    facts = [
+        replace(fact, checks=(CheckRule(name="ready"),), preemption=replace(fact.preemption, minimum_runtime=60_000))
+        if isinstance(fact, ClusterQueueObserved)
+        else fact
+        for fact in platform(nominal=1, cards=1)
+    ]
+    told = Story(unchecked=True).told(
+        *facts, AdmissionCheckObserved(name="ready", controller="example.com/controller"), job("low")
+    )
+    told.deciders = [QueueManager(), Admitter()]
+    told.decided()
+    told.told(job("high", priority=9)).decided()
+    told.told(WorkloadAdmitted(workload="team/low", cluster_queue="cq"))
+    told.deciders.append(Preemptor())
+    told.decided()
+    said = [
+        type(one)
+        for one in told.decisions
+        if "team/high" in (getattr(one, "workload", ""), getattr(one, "preemptor", ""))
+    ]
+    assert said == [ChecksRequired, WorkloadQueued, PreemptionRequested, PreemptionRefused, AdmissionRefused]
