@@ -8,7 +8,7 @@ from projections.workloads.state import WorkloadState
 
 
 def schedule_protection_expiry(world: WorkloadState, workload: Workload) -> None:
-    """Have the tree looked at when the workload's minimum run time and its cool-down are over."""
+    """Have the tree looked at when the workload's minimum run time and its cool-down are over, and now: whoever asked for its room has to ask others."""
     if workload.admission is None:
         return
     queue = world.cluster_queues.get(workload.admission.cluster_queue)
@@ -16,6 +16,7 @@ def schedule_protection_expiry(world: WorkloadState, workload: Workload) -> None
         return
     rules = queue.preemption
     if rules.minimum_runtime and workload.admitted_at is not None:
+        world.quota.touch(queue.name)
         world.look_again(workload.admitted_at + rules.minimum_runtime, queue.name)
     if rules.cooldown and workload.stops.preempted_at is not None:
         world.look_again(workload.stops.preempted_at + rules.cooldown, queue.name)

@@ -36,7 +36,7 @@ from tests.held import peak
 from tests.ops.queries.audit.logs import Log, evidence_of, fact, key_of, log_of, ring_key, signed
 
 KEY = key_of(5)
-SHORT, LONG = 2_000, 8_000
+SHORT, LONG = 1_000, 3_000
 _MESSAGE = 300
 """A message takes more bytes than that when it is held."""
 

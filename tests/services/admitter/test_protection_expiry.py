@@ -76,3 +76,28 @@ def test_who_is_refused_its_victim_as_that_is_protected_from_its_admission_on_is
         if "team/high" in (getattr(one, "workload", ""), getattr(one, "preemptor", ""))
     ]
     assert said == [ChecksRequired, WorkloadQueued, PreemptionRequested, PreemptionRefused, AdmissionRefused]
+
+
+def test_who_asked_for_room_in_a_full_queue_is_told_so_when_its_victim_is_admitted_and_protected() -> None:
+    facts = [
+        replace(
+            fact,
+            checks=(CheckRule(name="ready"),),
+            max_concurrent=1,
+            preemption=replace(fact.preemption, minimum_runtime=60_000),
+        )
+        if isinstance(fact, ClusterQueueObserved)
+        else fact
+        for fact in platform(nominal=2, cards=2)
+    ]
+    told = Story(unchecked=True).told(
+        *facts, AdmissionCheckObserved(name="ready", controller="example.com/controller"), job("low")
+    )
+    told.deciders = [QueueManager(), Admitter()]
+    told.decided()
+    asked = told.told(job("high", priority=9)).decided()
+    assert any(isinstance(one, PreemptionRequested) for one in asked)
+    told.told(WorkloadAdmitted(workload="team/low", cluster_queue="cq"))
+    assert [(one.workload, one.message) for one in told.decided() if isinstance(one, AdmissionRefused)] == [
+        ("team/high", "ClusterQueue cq already has its maximum of 1 workloads")
+    ]
