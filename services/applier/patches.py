@@ -13,6 +13,7 @@ from services.applier.plan import Application
 from services.applier.workloads.workload_manifest import (
     TIME,
     gates_of,
+    is_of_group,
     pod_sets_digest,
     seconds_of,
     workload_object,
@@ -256,27 +257,39 @@ def spec_patch(found: JsonObject, workload: Workload, templates: dict[str, JsonO
 def owners_patch(found: JsonObject, application: Application) -> JsonObject | None:
     """The patch by which those own the object that do not yet: pods that replaced others, the job of a prebuilt Workload.
 
-    With the job come our finalizer and the job's UID, as objects that kuelog makes have them from the start.
+    With the job come our finalizer and the job's UID, as objects that kuelog makes have them from the start. What serves
+    controlled the objects that an earlier kuelog has made, and does so no more.
     """
-    if not (application.group or application.of.in_cluster.prebuilt):
+    of = application.of
+    if not (is_of_group(of) or of.in_cluster.prebuilt):
         return None
-    made: JsonObject = workload_object(application.of)["metadata"]
+    made: JsonObject = workload_object(of)["metadata"]
     wanted: list[JsonObject] = made.get("ownerReferences") or []
     there: list[JsonObject] = found["metadata"].get("ownerReferences") or []
+    if not (application.group or of.in_cluster.prebuilt):
+        return _uncontrolled(found, wanted, there)
     uids = {one.get("uid") for one in there}
     fresh = [one for one in wanted if one["uid"] not in uids]
     if not fresh:
         return None
-    kept = there if application.of.in_cluster.prebuilt else [one for one in there if _is_in(one, wanted)]
+    kept = there if of.in_cluster.prebuilt else [one for one in there if _is_in(one, wanted)]
     meta: JsonObject = {
         "resourceVersion": found["metadata"]["resourceVersion"],
         "ownerReferences": [*kept, *fresh],
     }
-    if application.of.in_cluster.prebuilt:
+    if of.in_cluster.prebuilt:
         held: list[str] = found["metadata"].get("finalizers") or []
         finalizers = [*held, *(one for one in made["finalizers"] if one not in held)]
         meta |= {"labels": {JOB_UID: made["labels"][JOB_UID]}, "finalizers": finalizers}
     return {"metadata": meta}
+
+
+def _uncontrolled(found: JsonObject, wanted: Sequence[JsonObject], there: Sequence[JsonObject]) -> JsonObject | None:
+    plain = {one["uid"]: one for one in wanted}
+    owners = [plain.get(one.get("uid", ""), one) if one.get("controller") else one for one in there]
+    if owners == [*there]:
+        return None
+    return {"metadata": {"resourceVersion": found["metadata"]["resourceVersion"], "ownerReferences": owners}}
 
 
 def _is_in(one: JsonObject, others: Sequence[JsonObject]) -> bool:

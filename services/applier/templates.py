@@ -9,7 +9,8 @@ from events.workload import Member
 from services.jobs.kinds.app_wrapper import counted_part
 from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.pod_readers import pods_of
-from services.jobs.kinds.table import JOB_SET, POD
+from services.jobs.kinds.serving import pods_of_parent
+from services.jobs.kinds.table import JOB_SET, LEADER_WORKER_SET, POD, STATEFUL_SET
 from services.jobs.kinds.train_job import CHILD
 from services.jobs.kinds.training_runtime import RUNTIMES, job_set_of, runs_elsewhere, runtime_place
 from services.jobs.pod_sets.pod_set import Original
@@ -65,8 +66,12 @@ class Templates:
 
     async def of(self, asked: Described, workload: JsonObject) -> dict[str, JsonObject]:
         """By pod set, as they were asked for. Raises `FieldBroken`, and `ObjectMissing` when something is gone."""
+        if asked.kind in (STATEFUL_SET, LEADER_WORKER_SET):
+            return await self._of_parent(asked, asked.kind)
         if asked.members:
             return await self._of_members(asked)
+        if asked.kind is not None and asked.kind.reader == POD.reader:
+            return {}  # No pod of it is there.
         if asked.kind is None:
             pod_sets = objects_at(workload, "spec", "podSets")
             return {str(one.get("name", "main")): one.get("template") or {} for one in pod_sets}
@@ -100,6 +105,13 @@ class Templates:
         if kind not in RUNTIMES:
             raise ObjectMissing(f"{kind} {name}")
         return job_set_of(job, await self._writer.get(RUNTIMES[kind], space, name))
+
+    async def _of_parent(self, asked: Described, kind: JobKind) -> dict[str, JsonObject]:
+        """Those of something that serves, which says them before its pods are there; of the pods' metadata it says nothing, as under Kueue."""
+        parent = await self._writer.get(resource_of(kind, asked.api_version), asked.namespace, asked.described_by)
+        found = [{"spec": object_at(one.template, "spec")} for one in pods_of_parent(kind.place, parent)]
+        names = [one.name for one in asked.originals]
+        return dict(zip(names, found, strict=False))
 
     async def _of_members(self, asked: Described) -> dict[str, JsonObject]:
         found: dict[str, JsonObject] = {}

@@ -342,7 +342,7 @@ class ApplicationWriter:
     async def _templates_of(self, application: Application) -> dict[str, JsonObject]:
         kind = application.kind
         if application.made_of_pods or kind is None:
-            return await self._templates.of(application, {}) if application.members else {}
+            return await self._templates.of(application, {})
         job = self._jobs.of(application)
         if job is None:
             job = await self._templates.job_of(application, kind)

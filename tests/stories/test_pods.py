@@ -128,10 +128,11 @@ async def test_a_group_that_comes_one_by_one_is_let_in_at_once_and_replacements_
 
 
 def serving(name: str) -> JsonObject:
-    """A pod as a StatefulSet makes it from the template that we have labelled."""
+    """A pod as a StatefulSet makes it whose template names its group, as Kueue up to 0.16 and kuelog had it."""
     plain = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "s"}, "spec": {"replicas": 2}}
     plain["metadata"] = {"name": "s", "labels": {"kueue.x-k8s.io/queue-name": "team"}}
-    plain["spec"] = {"replicas": 2, "template": {"metadata": {}, "spec": {}}}
+    named = {"labels": {"kueue.x-k8s.io/pod-group-name": "statefulset-s-d1102"}}
+    plain["spec"] = {"replicas": 2, "template": {"metadata": named, "spec": {}}}
     template = waiting(plain, "StatefulSet")["spec"]["template"]["metadata"]
     made = pod(name)
     made["metadata"]["labels"] |= template["labels"]
@@ -147,7 +148,8 @@ def test_what_serves_hands_its_queue_to_its_pods() -> None:
     both = {"leaderTemplate": {"spec": {}}, "workerTemplate": {"spec": {}}, "size": 2}
     whole = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "metadata": meta, "spec": {"leaderWorkerTemplate": both}}
     found = waiting(whole, "LeaderWorkerSet")["spec"]["leaderWorkerTemplate"]
-    assert all(found[one]["metadata"]["labels"] == meta["labels"] for one in ("leaderTemplate", "workerTemplate"))
+    classed = {"kueue.x-k8s.io/priority-class": "p"}
+    assert all(found[one]["metadata"]["labels"] == classed for one in ("leaderTemplate", "workerTemplate"))
 
 
 async def test_a_leader_and_its_workers_are_one_workload_of_two_shapes(stage: Stage) -> None:

@@ -121,6 +121,9 @@ async def test_a_stateful_set_is_one_workload_from_its_first_moment(stage: Stage
     await pods.until(lambda: condition(pods, name, "Admitted")[0] == "True")
     workload = pods.workloads()[name]
     assert [(one["name"], one["count"]) for one in workload["spec"]["podSets"]] == [("main", 2)]
+    (asked,) = workload["spec"]["podSets"]
+    assert get(asked, ("template", "spec", "containers", 0, "image")) == "x", "no pod of it is there yet"
+    assert not asked["template"].get("metadata"), "what its pods bear is not part of it, as under Kueue"
     assert [one["kind"] for one in workload["metadata"]["ownerReferences"]] == ["StatefulSet"]
     await found.pods(0, 1)
     await pods.until(lambda: pods.phase("s-0") == pods.phase("s-1") == "Running")
@@ -352,11 +355,14 @@ async def test_a_stateful_set_whose_workload_is_deleted_is_let_in_anew(stage: St
     assert pods.workloads()[name]["metadata"]["uid"] != uid
 
 
-async def test_a_pod_that_names_no_queue_waits_at_the_gate_if_a_leader_worker_set_has_made_it(stage: Stage) -> None:
+@pytest.mark.parametrize("made_by", ["statefulset", "leaderworkerset.x-k8s.io/leaderworkerset"])
+async def test_a_pod_that_names_no_queue_waits_at_the_gate_if_something_that_serves_has_made_it(
+    stage: Stage, made_by: str
+) -> None:
     stage.serve()
     made, alone = pod("made"), pod("alone")
     for one in (made, alone):
         del one["metadata"]["labels"]
-    made["metadata"]["annotations"]["kueue.x-k8s.io/pod-suspending-parent"] = "leaderworkerset.x-k8s.io/leaderworkerset"
+    made["metadata"]["annotations"]["kueue.x-k8s.io/pod-suspending-parent"] = made_by
     assert is_gated(await stage.client.create(PODS, "default", made))
     assert not is_gated(await stage.client.create(PODS, "default", alone))

@@ -13,7 +13,10 @@ from events.json_path import look
 from ops.production.log.server.server import NatsServer
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Running
-from services.runtime.cluster_port import Resource
+from services.jobs.kinds.managed_kinds import resource_of
+from services.jobs.kinds.pods import is_gated
+from services.jobs.kinds.table import LEADER_WORKER_SET, STATEFUL_SET
+from services.jobs.workload_name import workload_name
 from tests.conftest import ABSENT, ASSETS
 from tests.ops.cli.test_adopt import Left, until
 from tests.ops.production.deploy.small_cluster import job, platform
@@ -23,11 +26,13 @@ from tests.stage.definitions import definitions_of
 from tests.stage.installation import Installation
 from tests.stage.kueue_manager import KueueManager, program
 from tests.stage.real import Real
+from tests.stories.job_samples import definition
 
-STATEFUL_SETS = Resource(group="apps", plural="statefulsets", kind="StatefulSet")
+STATEFUL_SETS, LEADER_WORKER_SETS = resource_of(STATEFUL_SET), resource_of(LEADER_WORKER_SET)
 QUEUE = {"kueue.x-k8s.io/queue-name": "lq"}
 CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
 LONG = {RUN_SECONDS: "1000000"}
+_KUEUE = "kueue.x-k8s.io/"
 
 
 def pod(name: str, group: str = "") -> JsonObject:
@@ -44,12 +49,38 @@ def pod(name: str, group: str = "") -> JsonObject:
     }
 
 
-def stateful_set(name: str) -> JsonObject:
+def stateful_set(name: str, replicas: int = 2) -> JsonObject:
     labels = {"app": name}
     template = {"metadata": {"labels": labels, "annotations": LONG}, "spec": {"containers": [CONTAINER]}}
-    spec = {"replicas": 2, "serviceName": name, "selector": {"matchLabels": labels}, "template": template}
+    spec = {"replicas": replicas, "serviceName": name, "selector": {"matchLabels": labels}, "template": template}
     meta = {"name": name, "namespace": "team", "labels": QUEUE}
     return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": meta, "spec": spec}
+
+
+def grouped_by_template(name: str) -> JsonObject:
+    """A StatefulSet whose template names its group, as an earlier kuelog and Kueue up to 0.16 left it."""
+    value = stateful_set(name)
+    meta = value["spec"]["template"]["metadata"]
+    group = workload_name("StatefulSet", "apps", name, "")
+    meta["labels"] = {**meta["labels"], **QUEUE, f"{_KUEUE}managed": "true", f"{_KUEUE}pod-group-name": group}
+    notes = {
+        "pod-suspending-parent": "statefulset",
+        "pod-group-total-count": "2",
+        "pod-group-fast-admission": "true",
+        "pod-group-serving": "true",
+        "role-hash": "main",
+        "pod-group-pod-index-label": "apps.kubernetes.io/pod-index",
+    }
+    meta["annotations"] = {**meta["annotations"], **{f"{_KUEUE}{note}": text for note, text in notes.items()}}
+    return value
+
+
+def leader_worker_set(name: str) -> JsonObject:
+    template = {"metadata": {"annotations": LONG}, "spec": {"containers": [CONTAINER]}}
+    both = {"leaderTemplate": template, "workerTemplate": template, "size": 2}
+    meta = {"name": name, "namespace": "team", "labels": QUEUE}
+    spec = {"replicas": 1, "leaderWorkerTemplate": both, "rolloutStrategy": {"type": "RollingUpdate"}}
+    return {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "metadata": meta, "spec": spec}
 
 
 class Handed(Left):
@@ -98,6 +129,29 @@ class Handed(Left):
             if one.admission is not None and not one.finished
         }
 
+    def named(self, owner: str) -> list[str]:
+        """The Workloads that something owns."""
+        found = self.cluster.of("workloads.kueue.x-k8s.io").values()
+        owners = {
+            one["metadata"]["name"]: {own["name"] for own in one["metadata"].get("ownerReferences") or ()}
+            for one in found
+        }
+        return sorted(name for name, those in owners.items() if owner in those)
+
+    async def part(self, of: str, name: str) -> None:
+        """A pod of the first group of a LeaderWorkerSet, as that's controller makes it."""
+        made = await self.client.get(LEADER_WORKER_SETS, "team", of)
+        led = name != f"{of}-0"
+        template = made["spec"]["leaderWorkerTemplate"]["workerTemplate" if led else "leaderTemplate"]
+        meta = template["metadata"]
+        of_set = "leaderworkerset.sigs.k8s.io/"
+        labels = {**(meta.get("labels") or {}), f"{of_set}name": of, f"{of_set}group-index": "0"}
+        notes = {**meta["annotations"], f"{of_set}size": "2", **({f"{of_set}leader-name": f"{of}-0"} if led else {})}
+        about = {"name": name, "namespace": "team", "labels": labels, "annotations": notes}
+        await self.client.create(
+            PODS, "team", {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": template["spec"]}
+        )
+
     async def end(self, name: str) -> None:
         await self.client.merge(PODS, "team", name, {"metadata": {"annotations": {RUN_SECONDS: "0"}}})
 
@@ -121,7 +175,7 @@ async def handed(tmp_path: Path, clock: ScaledClock) -> AsyncIterator[tuple[Hand
         stack.push_async_callback(client.close)
         stack.push_async_callback(bus.stop)
         await bus.start()
-        for value in platform(10):
+        for value in platform(12):
             await cluster.add(value)
         yield Handed(cluster, client, bus, clock), installation
 
@@ -149,8 +203,11 @@ async def test_what_runs_goes_on_when_kueue_takes_over_and_when_it_gives_back(
             await cluster.add(value)
         if serves:
             await found.client.create(STATEFUL_SETS, "team", stateful_set("s"))
+            await found.client.create(STATEFUL_SETS, "team", grouped_by_template("older"))
+            await cluster.until(lambda: found.run("older-0", "older-1"))
         else:
-            await cluster.add(job("s", pods=2, seconds=1000000))
+            for name in ("s", "older"):
+                await cluster.add(job(name, pods=2, seconds=1000000))
         await cluster.until(lambda: found.ready("runs") == 2 and found.run("alone", "a", "b"))
         await cluster.until(lambda: found.run("s-0", "s-1") if serves else found.ready("s") == 2)
         for name in ("low", "waits"):
@@ -173,7 +230,7 @@ async def test_what_runs_goes_on_when_kueue_takes_over_and_when_it_gives_back(
     over = ("Pod alone", "Pod high", "Workload pod-alone", "Workload job-high")
     kept = {one: uid for one, uid in ran.items() if not one.startswith(over)}
     assert {one: now.get(one) for one in kept} == kept
-    assert all(found.told(one, "Evicted") != "True" for one in ("runs", "a", "s"))
+    assert all(found.told(one, "Evicted") != "True" for one in ("runs", "a", "s", "older"))
 
     came, comes = ("low", "waits") if found.ready("low") else ("waits", "low")
     await end_pods(cluster, found.client, "team", came)
@@ -206,3 +263,105 @@ async def test_what_runs_goes_on_when_kueue_takes_over_and_when_it_gives_back(
         now = found.standing()
         kept = {one: uid for one, uid in ran.items() if f" {comes}" not in one and f"job-{comes}" not in one}
         assert {one: now.get(one) for one in kept} == kept
+
+
+@pytest.mark.timeout(600)
+async def test_a_stateful_set_of_kueue_is_scaled_and_made_anew_in_part_and_goes_on_when_it_is_given_back(
+    handed: tuple[Handed, Installation], kueue: KueueManager, tmp_path: Path
+) -> None:
+    found, installation = handed
+    cluster, definitions = found.cluster, definitions_of("kueue")
+    if installation.server is None or not installation.server.has("kube-controller-manager"):
+        pytest.skip("nobody makes the pods of a StatefulSet: its controller is not there")
+    await installation.spare_webhooks(found.client)
+    await kueue.install(found.client, definitions)
+    await kueue.start(found.client, definitions)
+    made = await found.client.create(STATEFUL_SETS, "team", stateful_set("s"))
+    assert f"{_KUEUE}pod-group-name" not in made["spec"]["template"]["metadata"]["labels"]
+    await cluster.until(lambda: found.run("s-0", "s-1"))
+    await found.client.create(STATEFUL_SETS, "team", stateful_set("waits", 11))
+    await cluster.until(lambda: bool(found.pod("waits-0")) and found.told("waits", "QuotaReserved") == "False")
+    ran, names, waited = found.standing(), (found.named("s"), found.named("waits")), found.pod("waits-0")
+    await kueue.stop()
+    await kueue.uninstall(found.client)
+    await installation.convert(found.client)
+    await installation.ask_webhooks(found.client)
+
+    told = await found.look(found.server.url)
+    assert told.recorded and not told.blocked and {one.code for one in told.differences} <= {"UsageDiffers"}
+    async with found.serving() as running:
+        await until(lambda: running.watcher is not None and running.watcher.listed.is_set())
+        await running.quiet()
+        assert found.standing() == ran and (found.named("s"), found.named("waits")) == names
+        assert found.held(running) == found.shown()
+        await found.client.delete(PODS, "team", "s-1", at_once=True)
+        await cluster.until(lambda: found.run("s-1") and found.pod("s-1")["metadata"]["uid"] != ran["Pod s-1"])
+        for queue in ("elsewhere", "lq"):
+            moved = {"metadata": {"labels": {f"{_KUEUE}queue-name": queue}}}
+            await found.client.merge(STATEFUL_SETS, "team", "waits", moved)
+            await cluster.until(lambda one=queue: found.workload("waits")["spec"]["queueName"] == one)
+        await found.client.merge(STATEFUL_SETS, "team", "s", {"spec": {"replicas": 0}})
+        await cluster.until(lambda: found.told("s", "QuotaReserved") == "False" and not found.pod("s-0"))
+        await cluster.until(lambda: found.run(*(f"waits-{number}" for number in range(11))))
+        assert found.pod("waits-0")["metadata"]["uid"] == waited["metadata"]["uid"], "another queue made no pod anew"
+        await found.client.merge(STATEFUL_SETS, "team", "waits", {"spec": {"replicas": 0}})
+        await cluster.until(lambda: found.told("waits", "QuotaReserved") == "False" and not found.pod("waits-0"))
+        await found.client.merge(STATEFUL_SETS, "team", "s", {"spec": {"replicas": 3}})
+        await cluster.until(lambda: found.run("s-0", "s-1", "s-2"))
+        assert found.named("s") == names[0]
+    ran = found.standing()
+
+    await installation.spare_webhooks(found.client)
+    await kueue.install(found.client, definitions)
+    await kueue.start(found.client, definitions)
+    await cluster.add(pod("later"))
+    await cluster.until(lambda: found.run("later") and found.told("later", "Admitted") == "True")
+    now = found.standing()
+    assert {one: now.get(one) for one in ran} == ran and found.named("s") == names[0]
+    await found.client.delete(PODS, "team", "s-2", at_once=True)
+    await cluster.until(lambda: found.run("s-2") and found.pod("s-2")["metadata"]["uid"] != ran["Pod s-2"])
+    now = found.standing()
+    assert {one: now.get(one) for one in ran if one != "Pod s-2"} == {
+        one: uid for one, uid in ran.items() if one != "Pod s-2"
+    }
+
+
+@pytest.mark.timeout(600)
+async def test_a_group_of_a_leader_worker_set_goes_on_when_kueue_takes_over_and_when_it_gives_back(
+    handed: tuple[Handed, Installation], tmp_path: Path
+) -> None:
+    found, installation = handed
+    cluster, definitions = found.cluster, definitions_of("kueue")
+    manager = KueueManager(program(), cluster.kubeconfig, tmp_path, LEADER_WORKER_SET.name)
+    await cluster.add(definition(LEADER_WORKER_SET))
+    async with found.serving():
+        await found.client.create(LEADER_WORKER_SETS, "team", leader_worker_set("l"))
+        for name in ("l-0", "l-0-1"):
+            await found.part("l", name)
+        await cluster.until(lambda: found.run("l-0", "l-0-1"))
+        await cluster.until(lambda: found.told("l", "Admitted") == "True")
+    ran, names = found.standing(), found.named("l")
+
+    await installation.spare_webhooks(found.client)
+    await manager.install(found.client, definitions)
+    try:
+        await manager.start(found.client, definitions)
+        await cluster.add(pod("later"))
+        await cluster.until(lambda: found.run("later") and found.told("later", "Admitted") == "True")
+        assert {one: found.standing().get(one) for one in ran} == ran and found.named("l") == names
+        await found.client.delete(PODS, "team", "l-0-1", at_once=True)
+        await cluster.until(lambda: not found.pod("l-0-1"))
+        await found.part("l", "l-0-1")
+        assert is_gated(await found.client.get(PODS, "team", "l-0-1"))
+        await cluster.until(lambda: found.run("l-0-1"))
+        ran = found.standing()
+    finally:
+        await manager.stop()
+        await manager.uninstall(found.client)
+        await installation.convert(found.client)
+    await installation.ask_webhooks(found.client)
+    async with found.serving() as running:
+        await until(lambda: running.watcher is not None and running.watcher.listed.is_set())
+        await running.quiet()
+        assert {one: found.standing().get(one) for one in ran} == ran and found.named("l") == names
+        assert found.held(running) == found.shown()

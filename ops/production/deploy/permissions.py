@@ -111,6 +111,8 @@ def written(settings: SettingsObserved) -> list[Grant]:
             verbs=("patch",),
         ),
         *_by_group(jobs, ("get", "patch", "delete")),
+        # What pods are, of what serves with them: its Workload may be made before they are.
+        *_by_group(parents(settings), ("get",)),
         *_own_cards(settings),
         # A Job that is stopped loses its start time, and a pod gets the reason why it ends: both are parts of the status.
         *_by_group((one for one in jobs if one.group in _STATUS_TOO), ("patch",), part="/status"),

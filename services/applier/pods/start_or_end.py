@@ -5,13 +5,13 @@ from typing import TypeAlias
 
 import msgspec
 
-from events.api.labels import DECISION
+from events.api.labels import DECISION, PRIORITY_CLASS, QUEUE_NAME
 from events.json_object import JsonObject
 from events.json_path import difference, put
 from events.workload import Member, MemberState
 from services.applier.plan import Application
 from services.jobs.kinds import pods as rules
-from services.jobs.kinds.table import LEADER_WORKER_SET
+from services.jobs.kinds.table import LEADER_WORKER_SET, STATEFUL_SET
 from services.runtime.cluster_port import ObjectConflict, ObjectMissing, Resource, Writer
 
 PODS = Resource(plural="pods", kind="Pod")
@@ -73,9 +73,15 @@ async def _let_through(writer: Writer, application: Application, member: Member,
 
 
 def _in_its_group(application: Application, member: Member, pod: JsonObject) -> JsonObject:
-    """The pod of a LeaderWorkerSet with the names by which Kueue's manager finds its Workload; any other as it is."""
-    if application.kind is not LEADER_WORKER_SET:
+    """The pod of what serves with the names by which Kueue's manager finds its Workload; any other as it is."""
+    if application.kind not in (LEADER_WORKER_SET, STATEFUL_SET):
         return pod
+    if application.kind is STATEFUL_SET and not rules.waits_for_its_group(pod):
+        # Its template names the group, and maybe a queue of before.
+        return put(pod, ("metadata", "labels", QUEUE_NAME), application.of.spec.queue)
+    named = application.of.spec.workload_class
+    if application.kind is STATEFUL_SET and named is not None:
+        pod = put(pod, ("metadata", "labels", PRIORITY_CLASS), named.name)
     spec, name = application.of.spec, application.workload.partition("/")[2]
     total = sum(one.count for one in spec.pod_sets)
     return rules.in_its_group(pod, name, spec.queue, member.pod_set, total)

@@ -50,7 +50,7 @@ def workload_object(
         annotations[WORKLOAD_ALLOWED_RESOURCE_FLAVORS] = ",".join(workload.spec.allowed_flavors)
     if owner is not None:
         meta["labels"] = {**workload.spec.labels, JOB_UID: owner.uid}
-        meta["ownerReferences"] = _members(workload) or [_owner(parent or owner)]
+        meta["ownerReferences"] = _members(workload) or [_owner(workload, parent)]
         meta["finalizers"] = [RESOURCE_IN_USE]
         annotations |= _about(workload, owner)
     if annotations:
@@ -97,15 +97,18 @@ def pod_sets_digest(workload: Workload) -> str:
     return hashlib.blake2b(text, digest_size=8).hexdigest()
 
 
-def _owner(owner: Owner) -> JsonObject:
-    return {
-        "apiVersion": owner.api_version,
-        "kind": owner.kind,
-        "name": owner.name,
-        "uid": owner.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+def _owner(workload: Workload, parent: Owner | None) -> JsonObject:
+    owner = parent or workload.owner
+    assert owner is not None
+    found = {"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name, "uid": owner.uid}
+    # Kueue's manager ends all pods that name a Workload of their own which something else controls.
+    alone = parent is not None or not is_of_group(workload)
+    return {**found, "controller": True, "blockOwnerDeletion": True} if alone else found
+
+
+def is_of_group(workload: Workload) -> bool:
+    """Whether it is of several pods that no job starts and stops."""
+    return made_of_pods(workload) and workload.owner is not None and workload.owner.kind != "Pod"
 
 
 def _about(workload: Workload, owner: Owner) -> dict[str, str]:
@@ -113,7 +116,7 @@ def _about(workload: Workload, owner: Owner) -> dict[str, str]:
     found = {POD_SETS: pod_sets_digest(workload)}
     if owner.kind != "PodGroup":
         found |= {JOB_OWNER_GVK: f"{group}/{version}, Kind={owner.kind}", JOB_OWNER_NAME: owner.name}
-    if made_of_pods(workload) and owner.kind != "Pod":
+    if is_of_group(workload):
         found[IS_GROUP_WORKLOAD] = "true"
     if owner.part:
         found[COMPONENT_WORKLOAD_INDEX] = owner.part

@@ -25,9 +25,18 @@ from events.whole_number import whole_number
 from services.jobs.pod_sets.injection import inject
 from services.jobs.pod_sets.pod_set import Injection, InjectionForm, Pods
 from services.jobs.pod_sets.scheduling_gates import gate_closed, waits_at
+from services.jobs.workload_name import workload_name
 
 LEADER_WORKER_SETS = "leaderworkerset.x-k8s.io/leaderworkerset"
 """Kueue's name for the kind LeaderWorkerSet, which its pods bear as the kind that has made them."""
+STATEFUL_SETS = "statefulset"
+"""The same for the kind StatefulSet."""
+NUMBERED = {
+    POD_GROUP_FAST_ADMISSION: "true",
+    POD_GROUP_SERVING: "true",
+    POD_GROUP_POD_INDEX_LABEL: "apps.kubernetes.io/pod-index",
+}
+"""What every pod of a StatefulSet bears that bears the name of its group."""
 _LEADER_WORKER = "leaderworkerset.sigs.k8s.io/"
 _READ = (
     *("affinity", "containers", "initContainers", "nodeSelector", "overhead", "priority"),
@@ -97,13 +106,27 @@ def is_ready(pod: JsonObject) -> bool:
 
 
 def group_of(pod: JsonObject) -> str:
-    """The group that it belongs to; empty when it stands alone. A LeaderWorkerSet's group is known by its labels."""
+    """The group that it belongs to; empty when it stands alone. A LeaderWorkerSet's group is known by its labels, a StatefulSet's by its owner."""
     labels, annotations = labels_of(pod), annotations_of(pod)
     whose, index = labels.get(f"{_LEADER_WORKER}name"), labels.get(f"{_LEADER_WORKER}group-index")
     if whose and index:
         # What names the group is added when the pod is let through, here and by Kueue: it is the same group before.
         return leader_worker_group(str(whose), str(index))
-    return str(labels.get(POD_GROUP_NAME) or annotations.get(POD_GROUP_NAME) or "")
+    named = str(labels.get(POD_GROUP_NAME) or annotations.get(POD_GROUP_NAME) or "")
+    return _numbered_group(pod) if not named and annotations.get(POD_SUSPENDING_PARENT) == STATEFUL_SETS else named
+
+
+def _numbered_group(pod: JsonObject) -> str:
+    """The group of a pod that bears no name of one, by the StatefulSet that has made it."""
+    for one in objects_at(pod, "metadata", "ownerReferences"):
+        if one.get("controller") and one.get("kind") == "StatefulSet":
+            return stateful_set_group(str(one.get("name", "")), str(one.get("uid", "")))
+    return ""
+
+
+def stateful_set_group(name: str, uid: str) -> str:
+    """The group that all pods of a StatefulSet are, called as their Workload."""
+    return workload_name("StatefulSet", "apps", name, uid)
 
 
 def leader_worker_group(name: str, index: str) -> str:
@@ -112,8 +135,9 @@ def leader_worker_group(name: str, index: str) -> str:
 
 
 def waits_for_its_group(pod: JsonObject) -> bool:
-    """Whether a LeaderWorkerSet has made it: it gets queue and group only once the set is known, as under Kueue."""
-    return annotations_of(pod).get(POD_SUSPENDING_PARENT) == LEADER_WORKER_SETS
+    """Whether a LeaderWorkerSet or StatefulSet has made it that gives it queue and group only once the set is known, as under Kueue."""
+    made_by = annotations_of(pod).get(POD_SUSPENDING_PARENT)
+    return made_by == LEADER_WORKER_SETS or (made_by == STATEFUL_SETS and not labels_of(pod).get(POD_GROUP_NAME))
 
 
 def total_of(pod: JsonObject) -> int:
@@ -153,7 +177,8 @@ def gated(pod: JsonObject, *, by_topology: bool = True) -> JsonObject:
     if by_topology and bearer:
         held = put(held, ("metadata", "labels", POD_GROUP_POD_INDEX), str(labels_of(pod).get(bearer, "")))
     if waits_for_its_group(pod):
-        # Kueue's manager completes the pods of a LeaderWorkerSet that name no queue, and leaves others alone.
+        # Kueue's manager completes the pods of a LeaderWorkerSet that name no queue, and leaves others alone; those of
+        # StatefulSets have none, either.
         held = put(held, ("metadata", "labels", QUEUE_NAME), None)
     if not has_parent(pod) and not is_held(pod):
         held = put(held, ("metadata", "finalizers"), [*(get(pod, ("metadata", "finalizers")) or ()), MANAGED])
@@ -161,7 +186,8 @@ def gated(pod: JsonObject, *, by_topology: bool = True) -> JsonObject:
 
 
 def in_its_group(pod: JsonObject, workload: str, queue: str, pod_set: str, total: int) -> JsonObject:
-    """The pod of a LeaderWorkerSet with all that Kueue gives it: which Workload is its group's, and its part in that."""
+    """The pod of a LeaderWorkerSet or StatefulSet with all that Kueue gives it: which Workload is its group's, and its part in that."""
+    numbered = annotations_of(pod).get(POD_SUSPENDING_PARENT) == STATEFUL_SETS
     for label, text in (
         (QUEUE_NAME, queue),
         (POD_GROUP_NAME, workload),
@@ -169,7 +195,8 @@ def in_its_group(pod: JsonObject, workload: str, queue: str, pod_set: str, total
         (MANAGED, "true"),
     ):
         pod = put(pod, ("metadata", "labels", label), text)
-    for note, text in ((POD_GROUP_TOTAL_COUNT, str(total)), (ROLE_HASH, pod_set)):
+    more = NUMBERED if numbered else {}
+    for note, text in {POD_GROUP_TOTAL_COUNT: str(total), ROLE_HASH: pod_set, **more}.items():
         pod = put(pod, ("metadata", "annotations", note), text)
     return pod
 

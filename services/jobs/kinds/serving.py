@@ -2,6 +2,7 @@
 
 from events.api.labels import (
     MANAGED,
+    MULTIKUEUE_ORIGIN_UID,
     POD_GROUP_FAST_ADMISSION,
     POD_GROUP_NAME,
     POD_GROUP_POD_INDEX_LABEL,
@@ -13,13 +14,12 @@ from events.api.labels import (
     ROLE_HASH,
     USER,
 )
-from events.json_object import JsonObject, object_at
+from events.json_object import JsonMapping, JsonObject, object_at
 from events.json_path import Location, get, put, whole
-from services.jobs.kinds.pods import LEADER_WORKER_SETS, annotations_of, labels_of
+from services.jobs.kinds.pods import LEADER_WORKER_SETS, annotations_of, labels_of, stateful_set_group
 from services.jobs.kinds.table import STATEFUL_SET_INDEX, WORKER_INDEX
 from services.jobs.pod_sets.index_offset import behind_leader
 from services.jobs.pod_sets.pod_set import PodIndex, Pods
-from services.jobs.workload_name import workload_name
 
 MAIN = "main"
 _LABELLED = ("Deployment", "StatefulSet")
@@ -47,25 +47,45 @@ def queued_pods(
     if not labels.get(QUEUE_NAME) and not takes_all:
         return value
     for at in _TEMPLATES.get((group, kind), ()):
-        if get(value, at) is None:
-            continue
-        made_by = annotations_of(get(value, at) or {}).get(POD_SUSPENDING_PARENT)
-        new = made_by is None
-        word = LEADER_WORKER_SETS if kind == "LeaderWorkerSet" else kind.lower()
-        value = put(value, (*at, "metadata", "annotations", POD_SUSPENDING_PARENT), made_by or word)
-        if new and kind in _LABELLED:
-            value = put(value, (*at, "metadata", "labels", MANAGED), "true")
-        for label in (QUEUE_NAME, PRIORITY_CLASS, USER):
-            if labels.get(label):
-                value = put(value, (*at, "metadata", "labels", label), labels[label])
-        if kind == "StatefulSet":
-            value = _grouped(value, at, new=new)
-        if new and kind == "LeaderWorkerSet":
-            value = put(value, (*at, "metadata", "annotations", ROLE_HASH), _part(value, at))
-            value = put(value, (*at, "metadata", "annotations", POD_GROUP_SERVING), "true")
-            if by_topology and at == _WORKER:
-                value = behind_leader(value, _WORKER, _LEADER)
+        if get(value, at) is not None:
+            value = _queued(value, kind, at, by_topology=by_topology)
     return value
+
+
+def _queued(value: JsonObject, kind: str, at: Location, *, by_topology: bool) -> JsonObject:
+    """The object with what one of its templates says of the queue."""
+    labels, made_by = labels_of(value), annotations_of(get(value, at) or {}).get(POD_SUSPENDING_PARENT)
+    new = made_by is None
+    word = LEADER_WORKER_SETS if kind == "LeaderWorkerSet" else kind.lower()
+    value = put(value, (*at, "metadata", "annotations", POD_SUSPENDING_PARENT), made_by or word)
+    if kind == "StatefulSet" and not _names_group(value):
+        return value  # Each pod gets it when it is let through.
+    if new and kind in _LABELLED:
+        value = put(value, (*at, "metadata", "labels", MANAGED), "true")
+    for label in (QUEUE_NAME, PRIORITY_CLASS, USER):
+        if labels.get(label) and not _stays(kind, label, labels_of(get(value, at) or {})):
+            value = put(value, (*at, "metadata", "labels", label), labels[label])
+    if kind == "StatefulSet":
+        value = _grouped(value, at, new=new)
+    if new and kind == "LeaderWorkerSet":
+        value = put(value, (*at, "metadata", "annotations", POD_GROUP_SERVING), "true")
+        if by_topology and at == _WORKER:
+            value = behind_leader(value, _WORKER, _LEADER)
+    return value
+
+
+def _stays(kind: str, label: str, there: JsonMapping) -> bool:
+    """Whether a template goes on to say what it says of the queue: another label would have all pods made anew.
+
+    Pods of a LeaderWorkerSet or StatefulSet have the queue of that, and get its name when they are let through.
+    """
+    match kind:
+        case "LeaderWorkerSet":
+            return label == QUEUE_NAME
+        case "StatefulSet":
+            return label != USER and label in there
+        case _:
+            return False
 
 
 def templates_of(group: str, kind: str, value: JsonObject) -> list[tuple[Location, JsonObject]]:
@@ -74,12 +94,21 @@ def templates_of(group: str, kind: str, value: JsonObject) -> list[tuple[Locatio
 
 
 def group_named(value: JsonObject) -> str:
-    """The group that all pods of a StatefulSet are, called as Kueue calls it before the StatefulSet has a UID.
+    """The group that all pods of a StatefulSet are: that which its template names, or called by its UID as Kueue calls it.
+
+    A copy from another cluster goes by the UID of what it is a copy of.
 
     Rule: docs/jobs.md#what-serves
     """
     named = labels_of(get(value, _TEMPLATE) or {}).get(POD_GROUP_NAME)
-    return str(named or workload_name("StatefulSet", "apps", str(value["metadata"].get("name", "")), ""))
+    uid = annotations_of(value).get(MULTIKUEUE_ORIGIN_UID) or value["metadata"].get("uid", "")
+    return str(named or stateful_set_group(str(value["metadata"].get("name", "")), str(uid)))
+
+
+def _names_group(value: JsonObject) -> bool:
+    """Whether the template of a StatefulSet says which group its pods are: that of a copy, or one from before rules of Kueue 0.17."""
+    named = labels_of(get(value, _TEMPLATE) or {}).get(POD_GROUP_NAME)
+    return bool(named or annotations_of(value).get(MULTIKUEUE_ORIGIN_UID))
 
 
 def replicas_of(value: JsonObject) -> int:
@@ -105,15 +134,8 @@ def pods_of_parent(kind: str, value: JsonObject) -> list[Pods]:
     return [first, workers] if size > 1 else [first]
 
 
-def _part(value: JsonObject, at: Location) -> str:
-    """By this name Kueue looks for the pod set of a template's pods: it leaves those alone that name a queue already."""
-    if get(value, _LEADER) is None:
-        return MAIN
-    return "leader" if at == _LEADER else "worker"
-
-
 def role_in(pod: JsonObject, value: JsonObject) -> str:
-    """Which of those shapes a pod has: a worker knows its leader by name."""
+    """Which of those shapes a pod has, as Kueue knows it: a worker has its leader's name."""
     if get(value, _LEADER) is None:
         return MAIN
     return "worker" if annotations_of(pod).get(_LEADER_NAME) else "leader"

@@ -81,7 +81,10 @@ class PodGroupOwners:
         """The object that a group belongs to."""
         key = self._by_place.get(place, "")
         kind = key.partition("/")[0] or (reported.job.parent if reported is not None else "")
-        return GroupOwner(kind, self._there.get(key))
+        value = self._there.get(key)
+        if value is not None and kind == STATEFUL_SET.place and group_named(value) != place.rpartition("/")[2]:
+            value = None  # It is another one of that name, or its pods are another group by now.
+        return GroupOwner(kind, value)
 
     def _places(self, key: str) -> list[str]:
         return [place for place, owner in sorted(self._by_place.items()) if owner == key]

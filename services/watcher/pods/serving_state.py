@@ -95,7 +95,7 @@ def _state(
             api_version=f"{kind.group}/{kind.versions[0]}",
             part=str(index) if groups else "",
         ),
-        created_at=created_at(meta),
+        created_at=_begun_at(meta, pods) if groups else created_at(meta),
         spec=WorkloadSpec(
             # Running pods stay where they were admitted, and as many as were admitted.
             queue=reported.spec.queue if reported is not None and begun else labels.get(QUEUE_NAME, ""),
@@ -131,8 +131,14 @@ def _pod_sets(
         return found
     # Kueue's webhook gives the pods of a StatefulSet a role that its template does not name.
     reported_name = reported.spec.pod_sets[0].name if reported is not None else ""
-    given = next((str(role) for one in pods if (role := rules.annotations_of(one).get(ROLE_HASH))), "")
+    roles = (rules.annotations_of(one).get(ROLE_HASH) for one in pods if not rules.waits_for_its_group(one))
+    given = next((str(role) for role in roles if role), "")
     return tuple(structs.replace(one, name=reported_name or given or one.name) for one in found)
+
+
+def _begun_at(meta: ObjectMeta, pods: Sequence[JsonObject]) -> int:
+    """When a group came into line: those that came later by scaling are younger than the others, as under Kueue."""
+    return max(created_at(meta), created_at(read(pods[0], _Headed).metadata) if pods else 0)
 
 
 def _class_of(kind: JobKind, parent: JsonObject) -> str | None:

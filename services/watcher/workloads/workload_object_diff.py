@@ -115,6 +115,8 @@ def as_found(state: JobState, found: JobState | None) -> JobState:
     """
     if found is None or found.adopted is None or _is_of_earlier_pods(state, found):
         return state
+    if state.owner is not None and state.owner.part:
+        state = replace(state, created_at=found.created_at)  # Its pods may have been made anew since.
     if not found.adopted.cluster_queue:
         return replace(state, adopted=found.adopted)
     spec = replace(state.spec, pod_sets=found.spec.pod_sets, active=found.spec.active)

@@ -34,6 +34,7 @@ from tests.peers.worlds.words_alike import (
     but_for_capacity,
     counts_below_nothing,
     is_left_target,
+    name_one_of_several,
     names_the_same,
     only_kept,
     worded_later,
@@ -72,6 +73,7 @@ MEANT = {
     "pods that go": "Kueue may try a group whose pods are deleted once more before it sees that they are",
     "let in without pods": "Kueue lets a group in again whose pods are gone, which holds quota until they are late; here it waits for other pods: docs/rules/queues.md#obstacles",
     "template of pods": "Kueue keeps labels and annotations of plain pods out of the templates of their Workload",
+    "one of several": "of pod sets that find no place together in a topology Kueue names any",
     "order of pods": "Kueue gives pods of a group that have no ranks their places in any order",
     "restored again": "Kueue puts the template of a job that is evicted back to what it was at first, also when somebody has changed it since",
     "lost in between": "Kueue 0.17 may keep the quota of a job of whose Workload it makes another one, and never tries that",
@@ -91,7 +93,7 @@ MEANT = {
     "completed when let through": "pods of a StatefulSet or LeaderWorkerSet bear the names of their group when they are let through: docs/jobs.md#what-serves",
     "on hold at zero": "the Workload of a StatefulSet that is scaled to nothing is on hold, Kueue 0.17 deletes it: docs/jobs.md#what-serves",
     "holds its Workload": "the Workload of what serves bears the finalizer that Workloads of jobs have",
-    "owners of groups": "here the Workload of what serves is that object's alone, which controls it; under Kueue its pods own it as well, and nobody controls it",
+    "owners of groups": "here the Workload of what serves is that object's alone; under Kueue its pods own it as well",
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
 """By name, why what is different is meant, or is chance on Kueue's side."""
@@ -284,13 +286,7 @@ class _Around:
             return "kept message"
         if self.child_lost and but_for_capacity(one.there) == but_for_capacity(one.here):
             return "deleted child"
-        if one.there and one.here:
-            sides = [
-                re.sub(r"\S+ more needed", "more needed", side[2]) if known else side[2]
-                for side in (one.there, one.here)
-            ]
-            return "order of resources" if are_one_order(sides[0], sides[1]) else ""
-        return ""
+        return _of_order(one, known=known) if one.there and one.here else ""
 
     def _a_head_got_in(self, name: str) -> bool:
         """Whether a head of a StrictFIFO queue got room in this step on both sides that one of another queue was refused.
@@ -392,6 +388,14 @@ class _Around:
         ]
         strategies = [one.get("admissionChecksStrategy") or {} for one in specs]
         return any(rule.get("onFlavors") for one in strategies for rule in one.get("admissionChecks", ()))
+
+
+def _of_order(one: Difference, *, known: bool) -> str:
+    """Why both sides say of different pod sets or resources that there is not enough."""
+    if name_one_of_several(one.there[2], one.here[2]):
+        return "one of several"
+    sides = [re.sub(r"\S+ more needed", "more needed", side[2]) if known else side[2] for side in (one.there, one.here)]
+    return "order of resources" if are_one_order(sides[0], sides[1]) else ""
 
 
 def _evicted(evictions: list[Any] | None) -> Counter[tuple[str, str]]:

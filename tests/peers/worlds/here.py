@@ -109,7 +109,7 @@ class _Played:
         self._settings = replace(configured, devices=False, fair_sharing=fair, gates=gates)
         self._cluster = EmbeddedCluster(
             clock=self._clock,
-            mutators=(self._named, suspending(self._settings, lambda _namespace: {})),
+            mutators=(self._named, self._with_overhead, suspending(self._settings, lambda _namespace: {})),
             converter=convert,
             validators=(_with_checks_for_any_flavors(validating(self._settings)), refuse_patches),
             identity="",
@@ -124,6 +124,13 @@ class _Played:
         given = kind.kind in MANAGED and operation == "CREATE" and not _is_one_of_many(kind.kind, value)
         uid = self._uids.get(value["metadata"]["name"], "") if given else ""
         return {**value, "metadata": {**value["metadata"], "uid": uid}} if uid else value
+
+    def _with_overhead(self, operation: str, kind: ApiKind, value: Any) -> Any:
+        """A pod with the overhead of its RuntimeClass, which the API server gives it before webhooks are asked."""
+        name = value["spec"].get("runtimeClassName") if kind.kind == "Pod" and operation == "CREATE" else None
+        found = self._cluster.store.of("runtimeclasses.node.k8s.io").get(("", name)) if name else None
+        fixed = None if found is None else (found.get("overhead") or {}).get("podFixed")
+        return value if fixed is None else {**value, "spec": {**value["spec"], "overhead": fixed}}
 
     async def played(self) -> list[Seen]:
         for value in (*definitions_of("kueue"), *self._kinds, *self._autoscaler):

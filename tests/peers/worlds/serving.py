@@ -87,7 +87,7 @@ def _served(kind: str, workload: JsonObject, priority_class: str, chance: random
             "workerTemplate": _template(others[0] if others else first, meta["name"], chance),
         }
         if leads:
-            inner["leaderTemplate"] = _template(first, meta["name"], chance)
+            inner["leaderTemplate"] = _template(_alone(first), meta["name"], chance)
         # Groups that are made at once are in line in any order under Kueue.
         spec: JsonObject = {
             "replicas": 1,
@@ -104,6 +104,12 @@ def _served(kind: str, workload: JsonObject, priority_class: str, chance: random
             spec |= {"serviceName": "s", "podManagementPolicy": chance.choice(("OrderedReady", "Parallel"))}
     api_version = f"{resource.group}/{resource.version}"
     return {"apiVersion": api_version, "kind": kind, "metadata": head, "spec": spec}
+
+
+def _alone(pod_set: JsonObject) -> JsonObject:
+    """The pod set of a leader, which is one pod: it asks for no slices, of which the webhook allows none that are larger."""
+    asked = pod_set.get("topologyRequest", {})
+    return {**pod_set, "topologyRequest": {name: one for name, one in asked.items() if "lice" not in name}}
 
 
 def _template(pod_set: JsonObject, name: str, chance: random.Random) -> JsonObject:

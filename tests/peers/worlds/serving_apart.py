@@ -44,6 +44,8 @@ class ServingApart:
         self._kinds: Mapping[str, str] = {
             one.name: one.kind for one in world.steps if one.verb == "create" and one.kind in SERVED
         }
+        self._held: set[str] = set()
+        """StatefulSets whose Workloads were on hold: under Kueue they have others since."""
 
     def name(self, one: Difference, there: Seen, here: Seen) -> str:
         """The name of a difference that is meant."""
@@ -52,11 +54,16 @@ class ServingApart:
                 waits = bool(here["pods"].get(pod, {}).get("gates")) and pod in there["pods"]
                 return "completed when let through" if word in _OF_GROUP and waits else ""
             case ("workloads", name) if one.there is None and self._made_by(name) == STATEFUL_SET:
-                return "on hold at zero" if here["jobs"].get(name, {}).get("replicas") == 0 else ""
+                if here["jobs"].get(name, {}).get("replicas") != 0:
+                    return ""
+                self._held.add(name)
+                return "on hold at zero"
+            case ("workloads", name, "conditions", "Admitted") if name in self._held:
+                return "on hold at zero" if one.there is None and one.here[0] == "False" else ""
             case ("workloads", name, "made", "finalizers") if self._made_by(name) in _GROUPED:
                 return "holds its Workload" if not one.there and one.here else ""
-            case ("workloads", name, "made", "owners", *_) if self._made_by(name) in _GROUPED:
-                return "owners of groups"
+            case ("workloads", name, "made", "owners", _) if self._made_by(name) in _GROUPED:
+                return "owners of groups" if one.here is None and one.there["kind"] == "Pod" else ""
             case _:
                 return ""
 

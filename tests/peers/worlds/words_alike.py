@@ -40,6 +40,12 @@ def names_the_same(there: list[str] | None, here: list[str] | None) -> bool:
     return sides[0] == sides[1]
 
 
+def name_one_of_several(there: str, here: str) -> bool:
+    """Whether both say the same of another one of the pod sets that find no place in a topology."""
+    place = r"(pod set )\S+(: topology )"
+    return bool(re.search(place, there)) and re.sub(place, r"\1\2", there) == re.sub(place, r"\1\2", here)
+
+
 def but_for_capacity(condition: list[str] | None) -> str:
     """Its message without how much there is in all."""
     return re.sub(r"maximum capacity \(\S+\)", "maximum capacity", condition[2]) if condition else ""

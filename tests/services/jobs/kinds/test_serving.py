@@ -8,9 +8,10 @@ from events.json_path import get, put
 from events.settings import SettingsObserved
 from services.jobs.defaulting import queued_later, waiting
 from services.jobs.kinds.managed_kinds import kinds_of
-from services.jobs.kinds.pods import gated, is_gated, is_held, role_of
-from services.jobs.kinds.serving import pods_of_parent
+from services.jobs.kinds.pods import group_of, in_its_group, is_gated, is_held, waits_for_its_group
+from services.jobs.kinds.serving import pods_of_parent, role_in
 from services.jobs.kinds.serving_rules import serving_problems
+from services.jobs.workload_name import workload_name
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 GROUP = "statefulset-s-d1102"
@@ -31,16 +32,50 @@ def leader_workers(size: int = 2) -> JsonObject:
     return {"apiVersion": "leaderworkerset.x-k8s.io/v1", "metadata": meta, "spec": {"leaderWorkerTemplate": both}}
 
 
-def test_a_stateful_set_names_its_group_and_size_once_and_its_queue_always_anew() -> None:
+def test_a_stateful_set_says_of_its_pods_alone_that_it_makes_them() -> None:
+    """As under Kueue 0.17: what a template says more would have all pods made anew when it changes."""
     made = waiting(stateful(), "StatefulSet")
+    (notes,) = made["spec"]["template"]["metadata"].values()
+    assert notes == {"kueue.x-k8s.io/pod-suspending-parent": "statefulset"}
+    assert queued_later(put(made, ("metadata", "labels", QUEUE), "other"), "StatefulSet")["spec"] == made["spec"]
+
+
+def test_a_new_pod_of_a_stateful_set_waits_and_is_of_the_group_of_its_owner() -> None:
+    template = waiting(stateful(), "StatefulSet")["spec"]["template"]
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "s", "uid": "u", "controller": True}
+    meta = {**template["metadata"], "name": "s-0", "ownerReferences": [owner]}
+    pod = waiting({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {}}, "Pod")
+    assert is_gated(pod) and not is_held(pod)
+    assert group_of(pod) == workload_name("StatefulSet", "apps", "s", "u")
+    named = in_its_group(pod, group_of(pod), "team", "main", 2)
+    assert group_of(named) == group_of(pod) and not waits_for_its_group(named)
+    labels, notes = named["metadata"]["labels"], named["metadata"]["annotations"]
+    assert labels[QUEUE] == "team" and labels["kueue.x-k8s.io/prebuilt-workload-name"] == group_of(pod)
+    assert notes["kueue.x-k8s.io/role-hash"] == "main" and notes["kueue.x-k8s.io/pod-group-total-count"] == "2"
+    assert notes["kueue.x-k8s.io/pod-group-pod-index-label"] == "apps.kubernetes.io/pod-index"
+
+
+def test_a_copy_of_a_stateful_set_names_its_group_size_and_queue_once() -> None:
+    """By the UID of what it is a copy of, which its pods do not know; what a template says more later has all pods made anew."""
+    copy = put(stateful(), ("metadata", "annotations"), {"kueue.x-k8s.io/multikueue-origin-uid": ""})
+    copy = put(copy, ("spec", "template", "metadata", "labels"), {"kueue.x-k8s.io/pod-group-name": GROUP})
+    made = waiting(copy, "StatefulSet")
     meta = made["spec"]["template"]["metadata"]
     assert meta["labels"] == {**LABELS, MANAGED: "true", "kueue.x-k8s.io/pod-group-name": GROUP}
     assert meta["annotations"]["kueue.x-k8s.io/pod-suspending-parent"] == "statefulset"
     assert meta["annotations"]["kueue.x-k8s.io/pod-group-total-count"] == "2"
-    moved = put(put(made, ("metadata", "labels", QUEUE), "other"), ("spec", "replicas"), 0)
-    meta = queued_later(moved, "StatefulSet")["spec"]["template"]["metadata"]
-    assert meta["labels"][QUEUE] == "other"
-    assert meta["annotations"]["kueue.x-k8s.io/pod-group-total-count"] == "2", "its pods need not be made anew for that"
+    moved = put(put(made, ("metadata", "labels", QUEUE), "other"), ("spec", "replicas"), 3)
+    moved = put(moved, ("metadata", "labels", "kueue.x-k8s.io/priority-class"), "q")
+    assert queued_later(moved, "StatefulSet")["spec"]["template"] == made["spec"]["template"]
+
+
+def test_another_queue_makes_no_pod_of_a_leader_worker_set_anew_that_names_one_in_its_templates() -> None:
+    """As an earlier kuelog wrote it there."""
+    made = waiting(leader_workers(), "LeaderWorkerSet")
+    for part in ("leaderTemplate", "workerTemplate"):
+        made = put(made, ("spec", "leaderWorkerTemplate", part, "metadata", "labels", QUEUE), "team")
+    moved = put(made, ("metadata", "labels", QUEUE), "other")
+    assert queued_later(moved, "LeaderWorkerSet")["spec"] == made["spec"]
 
 
 def test_the_user_of_what_serves_is_that_of_its_pods_whatever_their_template_says() -> None:
@@ -56,13 +91,6 @@ def test_the_user_of_what_serves_is_that_of_its_pods_whatever_their_template_say
     assert get(nobody, ("spec", "template", "metadata", "labels", "kuelog.io/user")) is None
 
 
-def test_the_pods_of_a_stateful_set_have_the_role_by_which_kueue_finds_their_pod_set() -> None:
-    template = waiting(stateful(), "StatefulSet")["spec"]["template"]
-    pod = gated({"metadata": template["metadata"], "spec": template["spec"]})
-    (pods,) = pods_of_parent("StatefulSet", waiting(stateful(), "StatefulSet"))
-    assert pods.name == pod["metadata"]["annotations"]["kueue.x-k8s.io/role-hash"] == "main"
-
-
 def test_a_stateful_set_that_kueue_has_grouped_keeps_its_template_so_that_its_pods_are_not_made_anew() -> None:
     labels = {**LABELS, MANAGED: "true", "kueue.x-k8s.io/pod-group-name": GROUP}
     notes = {
@@ -74,16 +102,14 @@ def test_a_stateful_set_that_kueue_has_grouped_keeps_its_template_so_that_its_po
     }
     made = put(stateful(), ("spec", "template"), {**POD, "metadata": {"labels": labels, "annotations": notes}})
     assert queued_later(made, "StatefulSet") == made
-    # Nor does Kueue find anything to add to one that was grouped here.
-    meta = waiting(stateful(), "StatefulSet")["spec"]["template"]["metadata"]
-    assert meta["labels"] == labels and {name: meta["annotations"][name] for name in notes} == notes
 
 
-def test_every_template_of_a_leader_worker_set_is_labelled() -> None:
+def test_every_template_of_a_leader_worker_set_says_who_makes_its_pods_and_in_which_class() -> None:
     found = waiting(leader_workers(), "LeaderWorkerSet")["spec"]["leaderWorkerTemplate"]
     for one in ("leaderTemplate", "workerTemplate"):
-        assert found[one]["metadata"]["labels"] == LABELS
+        assert found[one]["metadata"]["labels"] == {"kueue.x-k8s.io/priority-class": "p"}
         notes = found[one]["metadata"]["annotations"]
+        assert "kueue.x-k8s.io/role-hash" not in notes, "each pod gets it when it is let through"
         assert notes["kueue.x-k8s.io/pod-suspending-parent"] == "leaderworkerset.x-k8s.io/leaderworkerset"
         assert notes["kueue.x-k8s.io/pod-group-serving"] == "true"
 
@@ -145,6 +171,7 @@ def test_what_is_made_anew_without_us_is_not_held() -> None:
             f"metadata.labels[{QUEUE}]",
         ),
         (stateful(2), put(stateful(3), ("metadata", "labels"), {}), f"metadata.labels[{QUEUE}]"),
+        (stateful(0), put(stateful(0), ("metadata", "labels", QUEUE), None), f"metadata.labels[{QUEUE}]"),
         (put(stateful(2), ("metadata", "labels", QUEUE), None), stateful(3), ""),
     ],
 )
@@ -168,8 +195,8 @@ def test_a_deployment_may_change_all_but_its_queue_while_its_pods_are_ready() ->
 
 def test_the_pods_of_a_leader_worker_set_have_the_roles_by_which_kueue_finds_their_pod_sets() -> None:
     alone = put(leader_workers(), ("spec", "leaderWorkerTemplate", "leaderTemplate"), None)
-    for value, names in ((leader_workers(), ["leader", "worker"]), (alone, ["main"])):
+    worker = put(POD, ("metadata", "annotations"), {"leaderworkerset.sigs.k8s.io/leader-name": "l-0"})
+    for value, names in ((leader_workers(), ["leader", "worker"]), (alone, ["main", "main"])):
         made = waiting(value, "LeaderWorkerSet")
-        shapes = pods_of_parent("LeaderWorkerSet", made)
-        assert [one.name for one in shapes] == names
-        assert [role_of(gated(one.template)) for one in shapes] == names
+        assert {one.name for one in pods_of_parent("LeaderWorkerSet", made)} == {*names}
+        assert [role_in(POD, made), role_in(worker, made)] == names

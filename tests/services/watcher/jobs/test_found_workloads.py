@@ -76,10 +76,10 @@ def test_a_watcher_that_reads_the_log_back_tells_nothing_twice() -> None:
     assert second.see("Job", running()) == []
 
 
-def pod(name: str, *, group: str = "", kind: str = "") -> dict[str, Any]:
+def pod(name: str, *, group: str = "", kind: str = "", role: str = "4b0469f7") -> dict[str, Any]:
     """A pod that Kueue has let through."""
     labels = {"kueue.x-k8s.io/queue-name": "lq", "kueue.x-k8s.io/managed": "true"}
-    notes = {"kueue.x-k8s.io/role-hash": "4b0469f7"}
+    notes = {"kueue.x-k8s.io/role-hash": role}
     owners: list[dict[str, Any]] = []
     if group:
         labels["kueue.x-k8s.io/pod-group-name"] = group
@@ -110,8 +110,8 @@ def left(name: str, pod_set: str, **meta: Any) -> dict[str, Any]:
     }
 
 
-def stateful_set() -> dict[str, Any]:
-    labels = {"kueue.x-k8s.io/queue-name": "lq", "kueue.x-k8s.io/pod-group-name": "statefulset-s"}
+def stateful_set(group: str = "statefulset-s") -> dict[str, Any]:
+    labels = {"kueue.x-k8s.io/queue-name": "lq", "kueue.x-k8s.io/pod-group-name": group} if group else {}
     meta = {"name": "s", "namespace": "team", "uid": "u-s", "creationTimestamp": "2026-01-01T00:00:00Z"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "asked-for"}]}}
     return {
@@ -119,6 +119,10 @@ def stateful_set() -> dict[str, Any]:
         "metadata": {**meta, "labels": {"kueue.x-k8s.io/queue-name": "lq"}},
         "spec": {"replicas": 1, "template": template},
     }
+
+
+OF_SET = workload_name("StatefulSet", "apps", "s", "u-s")
+"""As Kueue 0.17 calls it, whose templates name no group."""
 
 
 @pytest.mark.parametrize(
@@ -130,6 +134,11 @@ def stateful_set() -> dict[str, Any]:
             "statefulset-s",
             "4b0469f7",
             [("StatefulSet", stateful_set()), ("Pod", pod("p", group="statefulset-s", kind="StatefulSet"))],
+        ),
+        (
+            OF_SET,
+            "main",
+            [("StatefulSet", stateful_set("")), ("Pod", pod("p", group=OF_SET, kind="StatefulSet", role="main"))],
         ),
     ],
 )

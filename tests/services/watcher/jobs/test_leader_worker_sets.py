@@ -215,6 +215,31 @@ def test_workers_join_their_leader_by_group_and_are_told_from_it_by_its_name(
     assert sets_of(view, key_of(one, 0)) == wanted
 
 
+def test_a_group_that_comes_later_is_younger_than_those_before_it_and_none_is_older_than_its_set() -> None:
+    view, one = View(), put(the_set(), ("metadata", "creationTimestamp"), "2026-01-01T00:00:02Z")
+    found = submitted(told(view, one, leader(one, 0, 1), leader(one, 1, 5)))
+    since = {key: one.created_at % 60_000 for key, one in found.items()}
+    assert since == {key_of(one, 0): 2000, key_of(one, 1): 5000}
+
+
+def test_a_group_that_kueue_has_let_in_is_as_old_as_its_object_and_not_as_pods_that_were_made_anew_since() -> None:
+    view, one = View(), the_set(replicas=1, size=1)
+    told(view, one)
+    given = {"clusterQueue": "cq", "podSetAssignments": [{"name": "leader", "count": 1, "flavors": {"cpu": "f"}}]}
+    reserved = {"type": "QuotaReserved", "status": "True", "reason": "r", "message": "m"}
+    owner = {"apiVersion": one["apiVersion"], "kind": one["kind"], "name": "vllm", "uid": one["metadata"]["uid"]}
+    meta = {"name": key_of(one, 0).partition("/")[2], "namespace": "team", "uid": "w", "ownerReferences": [owner]}
+    pod_sets = [{"name": "leader", "count": 1, "template": TEMPLATE}]
+    made = {
+        "kind": "Workload",
+        "metadata": {**meta, "creationTimestamp": "2026-01-01T00:00:03Z"},
+        "spec": {"queueName": "lq", "active": True, "podSets": pod_sets},
+        "status": {"admission": given, "conditions": [reserved]},
+    }
+    found = submitted(told(view, made, running(leader(one, 0, 7))))[key_of(one, 0)]
+    assert found.adopted is not None and found.created_at % 60_000 == 3000
+
+
 def test_groups_of_sets_whose_names_begin_alike_and_of_many_digits_are_told_apart() -> None:
     view, one, other = View(), the_set("a", replicas=12, size=1), the_set("a-1", replicas=1, size=1)
     told(view, one, other, *(leader(one, index) for index in (0, 1, 10, 11)), leader(other, 0))
