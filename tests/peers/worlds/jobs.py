@@ -318,7 +318,8 @@ def seen_of_job(job: JsonObject) -> dict[str, Any]:
         "annotations": but_for_ours(meta),
         "podLabels": told.get("labels") or {},
         "podAnnotations": but_for_ours(told),
-        **{name: pods.get(name) or None for name in ("nodeSelector", "schedulingGates")},
+        "nodeSelector": pods.get("nodeSelector") or None,
+        "schedulingGates": sorted(pods.get("schedulingGates") or (), key=lambda one: one["name"]) or None,
         "tolerations": [{"operator": "Equal", **one} for one in pods.get("tolerations") or ()],
     }
 
