@@ -385,3 +385,20 @@ def test_another_class_of_the_job_is_that_of_all_its_slices() -> None:
     told.told(replace(wanted, spec=replace(wanted.spec, priority=7, gated_by=("a.io/x",)))).decided()
     slices = [one for one in told.world.workloads.values() if one.spec.elastic]
     assert [(one.spec.priority, one.spec.gated_by) for one in slices] == [(7, ("a.io/x",))] * 2
+
+
+def test_a_job_that_asks_for_as_many_other_pods_keeps_its_slice_and_asks_for_them_when_it_has_lost_its_quota() -> None:
+    asked = elastic("e", 4)
+    told = Story().told(*platform(nominal=4, cards=8), asked)
+    told.decided()
+    others = sized(asked, 4)
+    (main,) = others.spec.pod_sets
+    other = replace(main, shape=replace(main.shape, node_selector={"zone": "b"}))
+    others = replace(others, spec=replace(others.spec, pod_sets=(other,)))
+    assert told.told(others).decided() == []
+    assert told.world.workloads["team/e"].admitted and used(told) == 4
+    said = told.told(job("high", count=4, priority=10)).decided()
+    assert "PreemptionOrdered" in names(said)
+    gone = PodsGone(workload="team/e", decision=f"LOG_0/{told.world.workloads['team/e'].stops.stopped_by}")
+    (resized,) = [one for one in told.told(gone).decided() if isinstance(one, WorkloadSliceResized)]
+    assert resized.pod_sets == (other,) and told.world.workloads["team/e"].spec.pod_sets == (other,)
