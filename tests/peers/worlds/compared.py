@@ -109,6 +109,7 @@ MEANT = {
     "moves with its quota": "who names another queue while its checks are pending is counted for the one that it had, under Kueue",
     "victims one by one": "Kueue tries who preempts several again when some of them are gone, and may find that it needs no more",
     "order of leaders": "Kueue names either of a leader and its workers, which lie together, where there is no place for them",
+    "no places beside slices": "with the gate ElasticJobsViaWorkloadSlicesWithTAS Kueue 0.17 looks for no place for pods that require or prefer a domain, of whatever workload",
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
 """By name, why what is different is meant, or is chance on Kueue's side."""

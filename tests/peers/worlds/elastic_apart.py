@@ -74,6 +74,17 @@ def why_slices_end_it(world: World, number: int, there: Seen, here: Seen) -> str
         if job_named(key) == step.name
     ):
         return "moves with its quota"
+    if any(
+        not holds(one)
+        and key in here["workloads"]
+        and _is_slice(key, here)
+        and holds(here["workloads"][key])
+        and world.changes(key, "template")
+        for key, one in there["workloads"].items()
+    ):
+        return "same containers"
+    if any(_has_no_places(one, here["workloads"].get(key)) for key, one in there["workloads"].items()):
+        return "no places beside slices"
     if any(_is_silent(key, there, here) for key in there["workloads"]):
         return "silent slice"
     for key, one in there["workloads"].items():
@@ -96,6 +107,18 @@ def _takes_no_notice(key: str, there: Seen, here: Seen) -> bool:
     gates = [one["annotations"].get(ADMISSION_GATED_BY) for one in (theirs, ours)]
     told = job["labels"].get(PRIORITY_CLASS), job["annotations"].get(ADMISSION_GATED_BY)
     return (classes[0], gates[0]) != (classes[1], gates[1]) and (classes[1], gates[1]) == told
+
+
+def _has_no_places(there: Seen, here: Seen | None) -> bool:
+    """Whether Kueue has looked for no place for pods that want a domain, and let them in or refused them for that."""
+    told = there["conditions"].get("QuotaReserved", ["", "", ""])
+    if told[0] == "False" and "topology is not supported with ElasticJobsViaWorkloadSlices" in told[2]:
+        return True
+    if here is None or not (holds(there) and holds(here)):
+        return False
+    return any(
+        one.get("domains") and not there["pods"].get(name, one).get("domains") for name, one in here["pods"].items()
+    )
 
 
 def _is_silent(key: str, there: Seen, here: Seen) -> bool:
@@ -123,7 +146,8 @@ def _why_jobs_end_it(there: Seen, here: Seen) -> str:
             return "slice left behind"
         if one["suspend"] and not ours["suspend"] and left and waits:
             return "stopped beside a slice"
-        if not one["suspend"] and ours["suspend"] and not left and waits:
+        admitted = any("Admitted" in there["workloads"][key]["conditions"] for key in left)
+        if not one["suspend"] and ours["suspend"] and not admitted and (left or waits):
             return "begun by hand"
     return ""
 

@@ -86,9 +86,11 @@ def insert_changes(
 
 def with_classes(world: World, classes: Mapping[int, str]) -> World:
     """The world with a WorkloadPriorityClass for each of these priorities."""
+    there = {one["metadata"]["name"] for one in world.objects if one["kind"] == "WorkloadPriorityClass"}
     made = [
         {"apiVersion": KUEUE, "kind": "WorkloadPriorityClass", "metadata": {"name": name}, "value": value}
         for value, name in sorted(classes.items())
+        if name not in there
     ]
     return replace(world, objects=(*world.objects, *made))
 

@@ -156,7 +156,8 @@ class Kueue:
         self._wavering = set()
         timed = any(world.takes_time for world in worlds)
         still = QUIET_S + max(world.takes_s for world in worlds)
-        longest = _LONGEST_S * (3 if timed else 1)
+        played = any("elastic" in world.features for world in worlds)
+        longest = _LONGEST_S * (3 if timed or played else 1)
         while time.monotonic() - quiet < still * max(1.0, min(os.getloadavg()[0] / (os.cpu_count() or 1) / 2, 3.0)):
             await asyncio.sleep(_LOOK_S)
             for value in list(self._caches.of(WORKLOADS).values()):
