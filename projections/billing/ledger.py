@@ -229,6 +229,7 @@ class Ledger:
         if event.workload in self._about and event.workload in self._current:
             return
         self._about[event.workload] = About.of(event)
+        self._slices.begin(event)
         if event.adopted is not None:
             self._adopt(event.workload, event.adopted, position)
 

@@ -4,6 +4,7 @@ from projections.counters.counted_so_far import CountedSoFar
 from projections.counters.course import course_of
 from projections.partitions.homes import is_divided
 from projections.partitions.state import PlacedState
+from projections.workloads.lifecycle import chain_of
 
 
 def counted_in(world: PlacedState, before: CountedSoFar | None = None) -> CountedSoFar:
@@ -17,10 +18,18 @@ def counted_in(world: PlacedState, before: CountedSoFar | None = None) -> Counte
         until_ready=world.settings.pods_ready is not None,
         known=world.versions.saved,
         epoch=world.versions.epoch,
-        slices={
+        slices=_begun(world)
+        | {
             one.spec.replaces: one.key
             for one in world.workloads.values()
             if one.spec.replaces in world.workloads and world.workloads[one.spec.replaces].finished
         },
         divided=is_divided(world),
     )
+
+
+def _begun(world: PlacedState) -> dict[str, str]:
+    """By first slice that is not there, the one in which its job goes on here."""
+    found = (one for one in world.workloads.values() if one.spec.elastic and one.spec.slice_name)
+    first = [one for one in found if not {one.spec.replaces, chain_of(one)} & world.workloads.keys()]
+    return {chain_of(one): one.key for one in sorted(first, key=lambda one: (one.created_at, one.key), reverse=True)}

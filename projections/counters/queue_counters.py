@@ -241,6 +241,7 @@ class QueueCounters:
         if event.workload in self._courses:
             return  # Told twice, by two replicas or after a restart.
         self._put(event.workload, submitted(event))
+        self._slices.begin(event)
         self._count_creation(self._undecided.told(event, at))
 
     def _count_creation(self, creation: Creation) -> None:

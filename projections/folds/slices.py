@@ -51,12 +51,14 @@ def evolve_slices(world: PreemptionState, event: SliceEvent, position: LogPositi
             assert_never(event)
 
 
-def evolve_job_fact(world: PreemptionState, event: WorkloadFact, position: LogPosition) -> None:
+def evolve_job_fact(world: PreemptionState, event: WorkloadFact, position: LogPosition) -> None:  # noqa: C901 - one case after the other
     """Fold what is observed of a workload or its job; of an elastic job it concerns the slice that it is true of."""
     named = world.workloads.get(event.workload)
     chain = event.workload if named is None else chain_of(named)
     live = slices_of(world, chain) if chain in world.chains else []
     match event:
+        case WorkloadSubmitted() if event.owner is not None and event.spec.slice_name:
+            _begin(world, event, position)
         case WorkloadChanged() | WorkloadDeleted() | WorkloadFinished() if named is not None and _stands_alone(
             named, event
         ):
@@ -77,6 +79,14 @@ def evolve_job_fact(world: PreemptionState, event: WorkloadFact, position: LogPo
             evolve_workloads(world, replace(event, workload=holder_of(world, chain)), position)
         case _:
             evolve_workloads(world, event, position)
+
+
+def _begin(world: PreemptionState, event: WorkloadSubmitted, position: LogPosition) -> None:
+    """A job is told in a later slice: what was seen of its pods before that is of one that is not there."""
+    evolve_workloads(world, event, position)
+    begun = world.workloads.get(event.workload)
+    if begun is not None and begun.spec.elastic:
+        _move_pods(world, chain_of(begun), holder_of(world, chain_of(begun)), position)
 
 
 def _is_made_by_others(slice_: Workload) -> bool:
@@ -200,12 +210,17 @@ def _hand_over(world: PreemptionState, old: Workload, by: str, position: LogPosi
             world.cards.confirm(old.key, holding.reservation, ())
         else:
             world.cards.release(old.key, holding.reservation)
-    gated = world.cards.care.gated.get(old.key, {})
+    _move_pods(world, old.key, by, position)
+
+
+def _move_pods(world: PreemptionState, before: str, by: str, position: LogPosition) -> None:
+    """The pods of a slice are another's from now on."""
+    gated = world.cards.care.gated.get(before, {})
     keys = {
-        *world.cards.living.get(old.key, ()),
+        *world.cards.living.get(before, ()),
         *gated,
-        *world.placed_pods.get(old.key, ()),
-        *world.elastic_pods.get(old.key, ()),
+        *world.placed_pods.get(before, ()),
+        *world.elastic_pods.get(before, ()),
     }
     for key in sorted(keys):
         pod = replace(world.pods[key], workload=by)

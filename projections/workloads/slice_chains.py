@@ -5,6 +5,7 @@ The facts of an elastic job name the first slice of its chain, whichever of them
 Rule: docs/rules/elastic.md#replacement
 """
 
+from events.workload import WorkloadSubmitted
 from projections.trail import Trail
 
 
@@ -21,6 +22,13 @@ class SliceChains:
             self.next[old] = by
         else:
             self._trail.put(self.next, old, by)
+
+    def begin(self, event: WorkloadSubmitted) -> None:
+        """A job may be told in a slice that is not its first, which is then not on the log: it goes on in the one that is told first."""
+        if event.owner is not None and event.spec.slice_name:
+            first = f"{event.workload.partition('/')[0]}/{event.spec.slice_name}"
+            if first not in self.next:
+                self.replace(first, event.workload)
 
     def last(self, key: str) -> str:
         """The slice that goes on; a workload that was never replaced itself."""

@@ -85,6 +85,11 @@ def replaced_in(world: WorkloadState, workload: Workload, cluster_queue: str) ->
     return old if old is not None and old.admission and old.admission.cluster_queue == cluster_queue else None
 
 
+def resizes(pod_sets: Sequence[PodSet], wanted: Sequence[PodSet]) -> bool:
+    """Whether a job wants pod sets of other names or sizes: whatever else it asks for, its pods go on as they were let in."""
+    return [(one.name, one.count) for one in pod_sets] != [(one.name, one.count) for one in wanted]
+
+
 def shrinks(pod_sets: Sequence[PodSet], wanted: Sequence[PodSet]) -> bool:
     """Whether some pod sets become smaller and none larger, with nothing else about them changed."""
     if [one.name for one in pod_sets] != [one.name for one in wanted]:

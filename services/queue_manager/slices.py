@@ -13,7 +13,7 @@ from projections.topology.placement.node_failures import lost_hosts
 from projections.topology.pods.remaining import where_pods_remain
 from projections.topology.state import TopologyState
 from projections.workloads.lifecycle import Workload, chain_of, first_slice_name
-from projections.workloads.slices import next_slice, shrinks, slices_of
+from projections.workloads.slices import next_slice, resizes, shrinks, slices_of
 from projections.workloads.state import WorkloadState
 
 MESSAGE = "Replaced to accommodate a new workload slice"
@@ -30,7 +30,7 @@ def decide_slices(world: WorkloadState, workload: Workload, at: Millis) -> list[
         return []
     if not workload.reserved or shrinks(workload.spec.pod_sets, workload.resizing.wanted):
         return [WorkloadSliceResized(workload=workload.key, pod_sets=workload.resizing.wanted)]
-    return [_larger(world, workload, at)]
+    return [_larger(world, workload, at)] if resizes(workload.spec.pod_sets, workload.resizing.wanted) else []
 
 
 def decide_remaining(world: TopologyState, workload: Workload, at: Millis) -> list[Decision]:

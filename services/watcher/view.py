@@ -37,6 +37,7 @@ from services.watcher.settings.cluster_objects import SIMPLE
 from services.watcher.settings.device_config import KnownCards, hami_config
 from services.watcher.settings.metric_labels import with_metric_labels
 from services.watcher.settings.provisioning import provisioning_request
+from services.watcher.workloads.found_slices import begun_in, first_slice_key
 from services.watcher.workloads.last_looks import LastLooks
 from services.watcher.workloads.prebuilt_workloads import (
     NamingJob,
@@ -195,7 +196,7 @@ class View:
             self.fold(fact)
         self.claims.lose(kind, namespace, name)
         fresh += self._pods.lose(kind, namespace, name)
-        self._reported.found.pop(f"{namespace}/{name}", None)
+        self._reported.lose(f"{namespace}/{name}")
         if kind == "Workload":
             self._looks.forget(place)
             self.slices.pop(f"{namespace}/{name}", None)
@@ -308,7 +309,7 @@ class View:
                 return [*elsewhere, *self.workload_facts(place, workload_state(value))]
             self._orphans[key] = value
         elif reported is None:
-            self._reported.found[key] = self._counted(workload_state(value))
+            self._reported.find(key, self._counted(workload_state(value)))
         elif not beside_job and self.prebuilt.is_named(key):
             return []  # The job that owns it says so.
         facts = [*self.workload_facts(place, None), *(terminating(value) if belongs_to_job(value) else ())]
@@ -334,9 +335,22 @@ class View:
             return facts
         return [*self.workload_facts(place, with_prebuilt(state, reported.spec)), *out_of_sync(place, state, reported)]
 
+    def _in_its_slices(self, named: str | None, state: JobState) -> tuple[JobState, list[JobState]]:
+        """An elastic job by the name that facts have for it, and the slices in which it was found, if it is told for the first time."""
+        known = self.workloads.get(named or "")
+        if named and known is not None and known.uid == state.uid:
+            return replace(state, workload=named), []
+        slices = self._reported.slices_found(state.uid)
+        return (
+            replace(state, workload=first_slice_key(slices[0].workload, slices[0].spec)) if slices else state
+        ), slices
+
     def workload_facts(self, place: str, state: JobState | None) -> list[Fact]:
         """The facts in which the workload of a place differs from what was reported; without a state it is gone."""
         named = self.by_source.get(place)
+        slices: list[JobState] = []
+        if state is not None and state.spec.elastic and state.owner is not None and not state.prebuilt:
+            state, slices = self._in_its_slices(named, state)
         facts: list[Fact] = []
         if named is not None and (state is None or named != state.workload or state.anew):
             facts.append(WorkloadDeleted(workload=named))
@@ -345,10 +359,13 @@ class View:
             return facts
         state = self._counted(state)
         reported = self.workloads.get(state.workload) if named is not None else None
-        found = self._reported.found.get(state.workload) if reported is None else None
+        found = (slices[0] if slices else self._reported.found.get(state.workload)) if reported is None else None
         asked_before = before.spec if (before := reported or found) is not None else None
         state = in_class(state, asked_before, self.priority_classes, self.settings)
-        if reported is None:
+        if reported is None and slices:
+            reported = ReportedState(uid=state.uid, source=place, spec=state.spec)
+            facts += begun_in(reported, state, slices)
+        elif reported is None:
             marks, state = marks_of(state, found), as_found(state, found)
             # A waiting workload's job is suspended from the start, however it was created.
             reported = ReportedState(uid=state.uid, source=place, spec=state.spec)

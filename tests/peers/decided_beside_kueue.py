@@ -19,6 +19,7 @@ from ops.production.process.telemetry import configure_logging
 from tests.peers.build import AUTOSCALER, KINDS, PEERS
 from tests.peers.worlds.compared import MEANT, compared, preempted_for_ever
 from tests.peers.worlds.drawn import (
+    ELASTIC_GATES,
     FEATURES,
     PODS_READY,
     RETENTION,
@@ -71,6 +72,8 @@ def _configured(always: list[str], said: JsonObject, *, block: bool) -> JsonObje
         more["admissionFairSharing"] = {**USAGE, **({"resourceWeights": WEIGHTS} if "weights" in always else {})}
     if "retention" in always:
         more["objectRetentionPolicies"] = RETENTION
+    if "elastic" in always:
+        more["featureGates"] = dict.fromkeys(ELASTIC_GATES, True)
     return {**more, **said}
 
 

@@ -12,7 +12,11 @@ from events.slices import (
     WorkloadSliceSubmitted,
 )
 from events.workload import (
+    AdoptedStatus,
+    Condition,
+    ConditionStatus,
     EvictionOrdered,
+    PodSetAssignment,
     PodsGone,
     QuotaReleased,
     WorkloadChanged,
@@ -25,9 +29,9 @@ from events.workload import (
 )
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
-from projections.workloads.lifecycle import FINISHED
+from projections.workloads.lifecycle import ADMITTED, FINISHED, QUOTA_RESERVED
 from projections.workloads.slices import holder_of
-from tests.stories.small_world import Story, job, platform
+from tests.stories.small_world import CORES, GPU, MEMORY, Story, job, platform
 
 ROOM = {"nominal": 8, "cards": 8}
 WIDE = 30000
@@ -321,3 +325,80 @@ def test_what_is_seen_of_a_job_concerns_the_slice_that_it_runs_in_whichever_it_n
     assert [one.workload for one in said if isinstance(one, QuotaReleased)] == ["team/next"]
     told.told(WorkloadFinished(workload="team/next", reason="Succeeded")).decided()
     assert told.world.workloads["team/next"].finished
+
+
+def found_in(name: str, count: int, *, let_in: bool = True, replaces: str = "") -> WorkloadSubmitted:
+    """A slice of `e` as another manager has left it; its first one is over, and not on the log."""
+    asked = elastic("e", count)
+    told = AdoptedStatus(
+        conditions=tuple(
+            Condition(type=kind, status=ConditionStatus.TRUE, reason=kind, since=500)
+            for kind in (QUOTA_RESERVED, ADMITTED)
+        ),
+        cluster_queue="cq",
+        assignments=(
+            PodSetAssignment(
+                name="main",
+                count=count,
+                flavors=dict.fromkeys((GPU, MEMORY, CORES), "v100"),
+                usage={GPU: count, MEMORY: count * 16000, CORES: count * 50},
+            ),
+        ),
+    )
+    spec = replace(asked.spec, slice_name="first", replaces=replaces)
+    return replace(asked, workload=f"team/{name}", spec=spec, adopted=told if let_in else None)
+
+
+def test_a_job_that_is_found_in_a_later_slice_runs_on_in_it_and_its_facts_name_the_first() -> None:
+    asked = elastic("first", 2)
+    told = Story().told(*platform(**ROOM), pod("e-0", owner="team/first"), found_in("second", 2))
+    assert told.decided() == [] and used(told) == 2
+    assert list(told.world.elastic_pods["team/second"]) == ["team/e-0"], "also a pod that was seen before its job"
+    said = told.told(sized(asked, 3), pod("e-1", owner="team/first", held=True)).decided()
+    (slice_,) = [one for one in said if isinstance(one, WorkloadSliceSubmitted)]
+    assert slice_.replaces == "team/second" and slice_.spec.slice_name == "first"
+    assert used(told) == 3 and holder_of(told.world, "team/first") == slice_.workload
+    told.told(sized(asked, 1)).decided()
+    assert used(told) == 1
+    told.told(WorkloadFinished(workload="team/first", reason="Succeeded")).decided()
+    assert used(told) == 0
+    told.told(WorkloadDeleted(workload="team/first")).decided()
+    assert not told.world.workloads and not told.world.chains
+
+
+def test_a_slice_that_is_found_waiting_beside_another_takes_its_place_here() -> None:
+    waits = found_in("third", 4, let_in=False, replaces="team/second")
+    told = Story().told(*platform(**ROOM), found_in("second", 2), waits)
+    said = told.decided()
+    assert [(one.workload, one.by) for one in said if isinstance(one, WorkloadSliceReplaced)] == [
+        ("team/second", "team/third")
+    ]
+    assert used(told) == 4
+
+
+def test_another_class_of_the_job_is_that_of_all_its_slices() -> None:
+    asked = elastic("e", 4)
+    told = Story().told(*platform(nominal=6, cards=8), asked, job("other", count=2))
+    told.decided()
+    told.told(sized(asked, 5)).decided()
+    wanted = sized(asked, 5)
+    told.told(replace(wanted, spec=replace(wanted.spec, priority=7, gated_by=("a.io/x",)))).decided()
+    slices = [one for one in told.world.workloads.values() if one.spec.elastic]
+    assert [(one.spec.priority, one.spec.gated_by) for one in slices] == [(7, ("a.io/x",))] * 2
+
+
+def test_a_job_that_asks_for_as_many_other_pods_keeps_its_slice_and_asks_for_them_when_it_has_lost_its_quota() -> None:
+    asked = elastic("e", 4)
+    told = Story().told(*platform(nominal=4, cards=8), asked)
+    told.decided()
+    others = sized(asked, 4)
+    (main,) = others.spec.pod_sets
+    other = replace(main, shape=replace(main.shape, node_selector={"zone": "b"}))
+    others = replace(others, spec=replace(others.spec, pod_sets=(other,)))
+    assert told.told(others).decided() == []
+    assert told.world.workloads["team/e"].admitted and used(told) == 4
+    said = told.told(job("high", count=4, priority=10)).decided()
+    assert "PreemptionOrdered" in names(said)
+    gone = PodsGone(workload="team/e", decision=f"LOG_0/{told.world.workloads['team/e'].stops.stopped_by}")
+    (resized,) = [one for one in told.told(gone).decided() if isinstance(one, WorkloadSliceResized)]
+    assert resized.pod_sets == (other,) and told.world.workloads["team/e"].spec.pod_sets == (other,)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from events.api.labels import RUN_SECONDS
+from events.api.labels import ELASTIC_JOB, RUN_SECONDS
 from events.json_object import JsonObject
 from events.json_path import look
 from ops.production.log.server.server import NatsServer
@@ -15,7 +15,7 @@ from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Running
 from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.pods import is_gated
-from services.jobs.kinds.table import LEADER_WORKER_SET, STATEFUL_SET
+from services.jobs.kinds.table import JOB, LEADER_WORKER_SET, STATEFUL_SET
 from services.jobs.workload_name import workload_name
 from tests.conftest import ABSENT, ASSETS
 from tests.ops.cli.test_adopt import Left, until
@@ -28,7 +28,7 @@ from tests.stage.kueue_manager import KueueManager, program
 from tests.stage.real import Real
 from tests.stories.job_samples import definition
 
-STATEFUL_SETS, LEADER_WORKER_SETS = resource_of(STATEFUL_SET), resource_of(LEADER_WORKER_SET)
+JOBS, STATEFUL_SETS, LEADER_WORKER_SETS = (resource_of(one) for one in (JOB, STATEFUL_SET, LEADER_WORKER_SET))
 QUEUE = {"kueue.x-k8s.io/queue-name": "lq"}
 CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
 LONG = {RUN_SECONDS: "1000000"}
@@ -365,3 +365,85 @@ async def test_a_group_of_a_leader_worker_set_goes_on_when_kueue_takes_over_and_
         await running.quiet()
         assert {one: found.standing().get(one) for one in ran} == ran and found.named("l") == names
         assert found.held(running) == found.shown()
+
+
+def elastic(name: str, pods: int) -> JsonObject:
+    found = job(name, pods=pods, seconds=1000000)
+    found["metadata"]["annotations"] = {ELASTIC_JOB: "true"}
+    del found["spec"]["completions"]
+    return found
+
+
+def slices(found: Handed, name: str) -> list[JsonObject]:
+    """The Workloads of an elastic job that are not over."""
+    return [
+        one
+        for one in found.cluster.of("workloads.kueue.x-k8s.io").values()
+        if name in {own["name"] for own in one["metadata"].get("ownerReferences") or ()}
+        and look(one, "status.conditions[Finished].status") != "True"
+    ]
+
+
+async def resize(found: Handed, name: str, pods: int) -> None:
+    await found.client.merge(JOBS, "team", name, {"spec": {"parallelism": pods}})
+
+
+def pods_of(found: Handed, name: str) -> dict[str, str]:
+    """By name, the UIDs of the pods of a job that run."""
+    return {
+        one["metadata"]["name"]: one["metadata"]["uid"]
+        for one in found.cluster.of("pods").values()
+        if name in {own["name"] for own in one["metadata"].get("ownerReferences") or ()}
+        and look(one, "status.phase") == "Running"
+    }
+
+
+@pytest.mark.timeout(600)
+async def test_elastic_jobs_run_on_in_the_slices_that_kueue_has_made_and_go_on_growing(
+    handed: tuple[Handed, Installation], kueue: KueueManager
+) -> None:
+    found, installation = handed
+    cluster = found.cluster
+    await installation.spare_webhooks(found.client)
+    await kueue.install(found.client, definitions_of("kueue"))
+    await kueue.start(found.client, definitions_of("kueue"))
+    for name, pods in (("grown", 1), ("wants", 3), ("fewer", 3)):
+        await cluster.add(elastic(name, pods))
+        await cluster.until(lambda one=name, many=pods: found.ready(one) == many)
+    await resize(found, "grown", 2)
+    await cluster.until(lambda: found.ready("grown") == 2)
+    await resize(found, "fewer", 2)
+    await cluster.until(lambda: len(pods_of(found, "fewer")) == 2)
+    await cluster.add(job("other", pods=2, seconds=1000000))
+    await cluster.until(lambda: found.ready("other") == 2)
+    await resize(found, "wants", 5)
+    await cluster.until(lambda: len(slices(found, "wants")) == 2)
+    ran = {name: pods_of(found, name) for name in ("grown", "wants", "fewer", "other")}
+    assert [len(one) for one in ran.values()] == [2, 3, 2, 2]
+    await kueue.stop()
+    await kueue.uninstall(found.client)
+    await installation.convert(found.client)
+    await installation.ask_webhooks(found.client)
+
+    async with found.serving() as running:
+        await until(lambda: running.watcher is not None and running.watcher.listed.is_set())
+        await running.quiet()
+        assert {name: pods_of(found, name) for name in ran} == ran
+        assert [len(slices(found, name)) for name in ("grown", "wants", "fewer")] == [1, 2, 1]
+        held = sum(
+            one.admission.assignments[0].count
+            for one in running.hosts["LOG_0"].fold.world.workloads.values()
+            if one.reserved
+        )
+        assert held == 9, "what Kueue has let in counts, and of who has become smaller what is left"
+        await end_pods(cluster, found.client, "team", "other")
+        await cluster.until(lambda: found.ready("wants") == 5 and len(slices(found, "wants")) == 1)
+        await resize(found, "grown", 1)
+        await cluster.until(lambda: len(pods_of(found, "grown")) == 1)
+        await resize(found, "fewer", 3)
+        await cluster.until(lambda: found.ready("fewer") == 3)
+        for name in ("wants", "fewer"):
+            assert ran[name].items() <= pods_of(found, name).items(), "pods that ran run on"
+        for name in ("grown", "wants", "fewer"):
+            await found.client.delete(JOBS, "team", name)
+        await cluster.until(lambda: not any(slices(found, name) for name in ("grown", "wants", "fewer")))

@@ -219,12 +219,15 @@ def _unsuspended_by_others(reported: ReportedState, state: JobState) -> bool:
 
 def _asked(reported: ReportedState, state: JobState) -> WorkloadSpec:
     """What is asked for, with what is kept of what was reported before."""
-    spec = msgspec.structs.replace(state.spec, labels=reported.spec.labels)
+    before = reported.spec
+    spec = msgspec.structs.replace(
+        state.spec, labels=before.labels, slice_name=before.slice_name, replaces=before.replaces
+    )
     kept = state.started or reported.job.injected or (state.marked and same_pods(spec, reported.spec))
     if kept and state.owner is not None:
         # The template holds what was injected at the start: the requests are those reported before.
         counts = _counts(reported, state)
-        pod_sets, refused = _with_counts(reported.spec.pod_sets, counts), reported.spec.claims_refused
+        pod_sets, refused = with_counts(reported.spec.pod_sets, counts), reported.spec.claims_refused
         if not (state.started or reported.job.injected) or _all_gated(spec):
             pod_sets, refused = _with_claims(pod_sets, spec.pod_sets), spec.claims_refused
         return msgspec.structs.replace(spec, pod_sets=pod_sets, claims_refused=refused)
@@ -254,7 +257,7 @@ def _with_claims(pod_sets: tuple[PodSet, ...], counted: tuple[PodSet, ...]) -> t
     return tuple(msgspec.structs.replace(one, claims=claims.get(one.name)) for one in pod_sets)
 
 
-def _with_counts(pod_sets: tuple[PodSet, ...], counts: Mapping[str, int]) -> tuple[PodSet, ...]:
+def with_counts(pod_sets: tuple[PodSet, ...], counts: Mapping[str, int]) -> tuple[PodSet, ...]:
     """The pod sets with other counts, where there are any."""
     if all(counts.get(one.name, one.count) == one.count for one in pod_sets):
         return pod_sets

@@ -13,6 +13,7 @@ from events.workload import (
 from services.jobs.kinds.managed_kinds import Kinds
 from services.watcher.jobs.jobs import JobState
 from services.watcher.jobs.workload_source import source_of
+from services.watcher.workloads.found_slices import first_slice_key, that_count
 from services.watcher.workloads.reported_state import Noted, ReportedState, as_submitted, note, own
 
 
@@ -30,7 +31,25 @@ class ReportedWorkloads:
         """From where workloads were read that were deleted just now."""
         self.found: dict[str, JobState] = {}
         """Workload objects of jobs that were not reported yet: what another manager has decided about them."""
+        self._slices_found: dict[str, dict[str, None]] = {}
+        """By the UID of an elastic job, those of them that are its slices."""
         self._facts, self._kinds = facts, kinds
+
+    def find(self, key: str, state: JobState) -> None:
+        """Take down how the Workload object of a job is found that was not reported yet."""
+        self.found[key] = state
+        if state.spec.elastic and state.owner is not None:
+            self._slices_found.setdefault(state.owner.uid, {})[key] = None
+
+    def lose(self, key: str) -> None:
+        """Nothing that was found under this name concerns a job any more."""
+        state = self.found.pop(key, None)
+        if state is not None and state.owner is not None:
+            self._slices_found.get(state.owner.uid, {}).pop(key, None)
+
+    def slices_found(self, uid: str) -> list[JobState]:
+        """The slices of an elastic job that were found, as far as they count."""
+        return that_count(self.found[key] for key in self._slices_found.get(uid, ()))
 
     def fold(self, fact: Fact) -> bool:
         """Fold a fact; whether it is about a workload, and nothing else."""
@@ -52,16 +71,17 @@ class ReportedWorkloads:
         return True
 
     def _submit(self, fact: WorkloadSubmitted) -> None:
-        if fact.workload in self.workloads:
-            return  # Reported twice, by two replicas.
+        key = fact.workload if fact.owner is None else first_slice_key(fact.workload, fact.spec)
+        self.lose(fact.workload)
+        if key in self.workloads:
+            return  # Reported twice, by two replicas; or it is a later slice of the same job.
         source = source_of(fact, self._kinds)
         reported = as_submitted(fact, source)
         if fact.owner is not None and self._kinds.parent_of(fact.owner) is not None:
             reported.tell_of_job(parent=fact.owner.kind)
             self._facts.pop(f"{fact.owner.kind}/{fact.workload.partition('/')[0]}/{fact.owner.name}#refused", None)
-        self.workloads[fact.workload] = reported
-        self.found.pop(fact.workload, None)
-        self.by_source[source] = fact.workload
+        self.workloads[key] = reported
+        self.by_source[source] = key
         self._facts.pop(f"{source}#refused", None)
 
     def _own(self, fact: WorkloadOwned) -> None:

@@ -32,6 +32,7 @@ from events.workload import (
 from projections.quota.effective_requests import pod_requests
 from projections.topology.domains.stored_assignment import read_assignment
 from projections.workloads.lifecycle import ADMITTED, PODS_READY
+from projections.workloads.slices import with_fewer
 from services.validation.unsupported import asked_in
 from services.watcher.fields.check_states import checks_of
 from services.watcher.fields.object_reading import created_at, read
@@ -93,7 +94,7 @@ def workload_state(value: JsonMapping) -> JobState:
             provisioning=own_parameters(meta),
             user=(meta.labels or {}).get(USER, ""),
             not_done=asked_in({**value, "kind": "Workload"}),
-            elastic=(meta.annotations or {}).get(ELASTIC_JOB) == "true",
+            elastic=is_elastic(meta),
             slice_name=_slice_name(meta),
             replaces=_replaced(meta),
             variant_of=_parent(meta),
@@ -114,6 +115,11 @@ def workload_state(value: JsonMapping) -> JobState:
         checks=checks_of(value, found),
         decision=(meta.annotations or {}).get(DECISION, ""),
     )
+
+
+def is_elastic(meta: ObjectMeta) -> bool:
+    """Whether a Workload object is a slice of an elastic job."""
+    return (meta.annotations or {}).get(ELASTIC_JOB) == "true"
 
 
 def pods_ready_in(value: JsonMapping) -> bool | None:
@@ -230,16 +236,7 @@ def _adopted(value: JsonMapping, found: ApiWorkload) -> AdoptedStatus | None:
         ),
         cluster_queue=admission.cluster_queue if admission else "",
         assignments=tuple(
-            PodSetAssignment(
-                name=one.name,
-                count=_count(pod_sets.get(one.name)) if one.count is None else one.count,
-                flavors=dict(sorted((one.flavors or {}).items())),
-                usage=amounts(one.resource_usage, "status.admission.podSetAssignments.resourceUsage"),
-                topology=_placement(one, pod_sets.get(one.name)),
-                delayed_topology=DelayedTopology(one.delayed_topology_request)
-                if one.delayed_topology_request
-                else None,
-            )
+            _assignment(one, pod_sets.get(one.name), elastic=is_elastic(found.metadata))
             for one in ((admission.pod_set_assignments or ()) if admission else ())
         ),
         checks=checks_of(value, found),
@@ -258,6 +255,24 @@ def _adopted(value: JsonMapping, found: ApiWorkload) -> AdoptedStatus | None:
         ),
         cluster=status.cluster_name or _only(status.nominated_cluster_names or ()),
     )
+
+
+def _assignment(given: ApiAssignment, pod_set: ApiPodSet | None, *, elastic: bool) -> PodSetAssignment:
+    """What a pod set was given; of an elastic job that has become smaller since, what is left of it.
+
+    Kueue leaves that as it was.
+
+    Rule: docs/rules/adoption.md#slices
+    """
+    assignment = PodSetAssignment(
+        name=given.name,
+        count=_count(pod_set) if given.count is None else given.count,
+        flavors=dict(sorted((given.flavors or {}).items())),
+        usage=amounts(given.resource_usage, "status.admission.podSetAssignments.resourceUsage"),
+        topology=_placement(given, pod_set),
+        delayed_topology=DelayedTopology(given.delayed_topology_request) if given.delayed_topology_request else None,
+    )
+    return with_fewer(assignment, pod_set.count) if elastic and pod_set is not None else assignment
 
 
 def _only(nominated: tuple[str, ...]) -> str:

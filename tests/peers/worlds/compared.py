@@ -10,6 +10,7 @@ from typing import Any
 from tests.peers.worlds.asked_apart import AskedApart
 from tests.peers.worlds.difference import Difference, differences
 from tests.peers.worlds.drawn import World
+from tests.peers.worlds.elastic_apart import ElasticApart
 from tests.peers.worlds.end_of_comparison import child_lost, why_it_ends
 from tests.peers.worlds.jobs_apart import JobsApart
 from tests.peers.worlds.seen import Seen
@@ -30,6 +31,7 @@ from tests.peers.worlds.standing import (
     waits,
 )
 from tests.peers.worlds.words_alike import (
+    are_of_one_group,
     are_one_order,
     but_for_capacity,
     counts_below_nothing,
@@ -94,6 +96,22 @@ MEANT = {
     "on hold at zero": "the Workload of a StatefulSet that is scaled to nothing is on hold, Kueue 0.17 deletes it: docs/jobs.md#what-serves",
     "holds its Workload": "the Workload of what serves bears the finalizer that Workloads of jobs have",
     "owners of groups": "here the Workload of what serves is that object's alone; under Kueue its pods own it as well",
+    "gate at once": "the gate of an elastic job is put into its template when it is started, by Kueue when it is made: docs/rules/elastic.md#pods",
+    "slice of all": "Kueue 0.17 writes the name of the slice on pods of all jobs once some may be elastic",
+    "finalizers of slices": "Kueue 0.17 leaves its finalizer on Workloads of elastic jobs that are over, and takes it away with the job",
+    "slice of what was injected": "Kueue makes the next slice of a job that runs of its template as it is, with what was injected into it; here it asks for what the job asked for: docs/rules/elastic.md#scale-up",
+    "admission of before": "Kueue leaves the admission of a slice that has become smaller as it was, and counts what is left of it: docs/rules/elastic.md#scale-down",
+    "class of slices": "Kueue 0.17 takes no notice of another class or gate of an elastic job: docs/rules/elastic.md#class",
+    "conflict of slices": "Kueue 0.17 does not start a job again that has grown: what its template has of the slice before contradicts the slice that it is to run in",
+    "slice left behind": "Kueue 0.17 ends the slice that waits of a job that ends, and leaves the one that ran its quota for ever: docs/rules/elastic.md#replacement",
+    "stopped beside a slice": "Kueue leaves a job stopped that somebody stops while its next slice waits, and its quota held; here it is started again in the slice that it ran in",
+    "begun by hand": "Kueue leaves an elastic job begun that somebody begins, with its pods at their gate, and lets them go without the flavors that were chosen for them; here it is suspended again",
+    "silent slice": "Kueue takes a slice for one that was refused and asks for as many pods, though it asks for the difference alone: docs/rules/elastic.md#difference",
+    "tried as before": "Kueue 0.17 goes on trying who gets another size while it is tried in the size that it had then, and may let it in so",
+    "moves with its quota": "who names another queue while its checks are pending is counted for the one that it had, under Kueue",
+    "victims one by one": "Kueue tries who preempts several again when some of them are gone, and may find that it needs no more",
+    "order of leaders": "Kueue names either of a leader and its workers, which lie together, where there is no place for them",
+    "no places beside slices": "with the gate ElasticJobsViaWorkloadSlicesWithTAS Kueue 0.17 looks for no place for pods that require or prefer a domain, of whatever workload",
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
 """By name, why what is different is meant, or is chance on Kueue's side."""
@@ -144,8 +162,11 @@ class _Around:
         self._apart: dict[str, str] = {}
         """By workload that was preempted more often on one side, the name of that."""
         self._jobs, self._asked, self._serving = JobsApart(world), AskedApart(world), ServingApart(world)
+        self._elastic = ElasticApart()
         self._said: dict[str, list[Any]] = {}
         """By workload, how its reservation stood under Kueue after each step."""
+        self._tried: dict[str, list[Any]] = {}
+        """By workload, what Kueue has shown that it was tried with."""
         self._said_of_checks: set[str] = set()
         """What Kueue has said of checks before."""
 
@@ -153,6 +174,7 @@ class _Around:
         self.ours, self._theirs = here, there
         for name, one in there["workloads"].items():
             self._said.setdefault(name, []).append(one["conditions"].get("QuotaReserved"))
+            self._tried.setdefault(name, []).append(one["requests"])
             self._said_of_checks |= {message for _, message, _ in one["checks"].values()}
 
     @property
@@ -196,6 +218,7 @@ class _Around:
         """The name of a difference that is meant."""
         apart = (
             self._serving.name(one, self.there, self.here)
+            or self._elastic.name(one, self.there, self.here)
             or self._jobs.name(one, self.there, self.here)
             or self._asked.name(one, self.there, self.here, self._said_of_checks)
         )
@@ -225,7 +248,7 @@ class _Around:
                 return "pods of none tried"
             case ("workloads", name, "requests", *_) if self._was_kept(one) and self._has_no_attempt(name):
                 return "pods of none tried"
-            case ("workloads", name, "requests", _):
+            case ("workloads", name, "requests", _, *deeper) if not deeper or self._was_kept(one):
                 return self._of_silence(name, one)
             case _:
                 return ""
@@ -266,9 +289,12 @@ class _Around:
             return ""
         if self._is_led_without_a_place(name):
             return "led without a place"
-        return "silent class" if self._is_of_silent_class(name) else ""
+        if kept and self._is_tried_as_before(name):
+            return "tried as before"
+        again = kept and self.here["workloads"][name]["requests"] in self._tried.get(name, ())
+        return "silent class" if again or self._is_of_silent_class(name) else ""
 
-    def _of_reservation(self, name: str, one: Difference) -> str:
+    def _of_reservation(self, name: str, one: Difference) -> str:  # noqa: C901 - one reason after the other
         known = name in self.ours["workloads"]
         if silent := self._of_silence(name, one):
             return silent
@@ -278,6 +304,8 @@ class _Around:
             return "overtaken"
         if not (waits(one.there) and waits(one.here)):
             return ""
+        if is_led(self._world, name) and are_of_one_group(one.there, one.here):
+            return "order of leaders"
         if counts_below_nothing(one.there) and lacks_room(one.here):
             return "less than nothing"
         if known and lacks_room(one.there) and lacks_room(one.here) and self._a_head_got_in(name):
@@ -327,6 +355,14 @@ class _Around:
             and "QuotaReserved" in self.there["workloads"].get(key, mine)["conditions"]
             for key, one in self.here["workloads"].items()
             if key != name
+        )
+
+    def _is_tried_as_before(self, name: str) -> bool:
+        """Whether a head of a StrictFIFO queue, which Kueue tries all the time, got another size, and is tried in the one before."""
+        asked = self.here["workloads"][name]["requests"]
+        told = self.there["workloads"][name]["requests"]
+        return (
+            bool(told) and told != asked and strategy(self._world, self.here["workloads"][name]["door"]) == "StrictFIFO"
         )
 
     def _is_led_without_a_place(self, name: str) -> bool:

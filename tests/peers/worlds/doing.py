@@ -14,8 +14,9 @@ from ops.production.kubernetes.client import ApiRequests, path_of
 from services.jobs.kinds.training_runtime import RUNTIMES
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 from tests.peers.worlds.drawn import STARTS, Step
+from tests.peers.worlds.elastic import newest_of
 from tests.peers.worlds.job_kinds import PLAYED, Objects, do_to_job_kind
-from tests.peers.worlds.jobs import do_to_job, job_of
+from tests.peers.worlds.jobs import do_to_job
 from tests.peers.worlds.pods import do_to_pods
 from tests.peers.worlds.provisioning import do_to_request
 from tests.peers.worlds.serving import SERVED, do_to_served, part_of
@@ -135,10 +136,10 @@ async def _named(client: ApiRequests, step: Step) -> str:
 async def _made_for(client: ApiRequests, step: Step) -> str:
     """The name of the Workload of a Job, or of pods. Raises `ObjectMissing`."""
     found = await client.request("GET", path_of(WORKLOADS, step.namespace))
-    for one in found["items"]:
-        if job_of(one) == step.name:
-            return one["metadata"]["name"]
-    raise ObjectMissing(step.name)
+    newest = newest_of(found["items"], step.name)
+    if newest is None:
+        raise ObjectMissing(step.name)
+    return newest["metadata"]["name"]
 
 
 async def _change(client: ApiRequests, step: Step) -> JsonObject | None:

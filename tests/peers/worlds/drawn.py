@@ -46,10 +46,13 @@ FEATURES = (
     "weights",
     "trainjobs",
     "serving",
+    "elastic",
 )
 """What worlds may have; those that come last are drawn last, so that a world without them stays as it was."""
 WITH_DEFINITIONS = frozenset({"kinds", "trainjobs", "serving"})
 """Features of worlds for which kinds have to be defined that Kubernetes does not come with."""
+NUMBERED = "+"
+"""What stands between the name of an elastic Job and the number of its slice."""
 EXCLUDED, CARD, SLICE = "example.com/none", "example.com/card", "example.com/slice"
 CONFIGURED: JsonObject = {
     "excludeResourcePrefixes": [EXCLUDED],
@@ -122,15 +125,23 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
 
     def changes(self, name: str, field: str) -> bool:
         """Whether somebody changes a field of the spec of a job by hand."""
-        return any(one.name == name and field in one.value.get("spec", {}) for one in self.steps if one.verb == "merge")
+        job = job_named(name)
+        return any(one.name == job and field in one.value.get("spec", {}) for one in self.steps if one.verb == "merge")
 
     def resizes(self, name: str) -> bool:
         """Whether somebody changes by hand how many pods a job wants."""
-        return self.changes(name, "parallelism") or any(one.name == name for one in self.steps if one.verb == "resize")
+        return self.changes(name, "parallelism") or any(
+            one.name == job_named(name) for one in self.steps if one.verb == "resize"
+        )
 
     def queue_of(self, door: str) -> str:
         """The ClusterQueue that a local queue leads to."""
         return f"{self.space}-q{door.removesuffix('b')[1:]}"
+
+
+def job_named(key: str) -> str:
+    """The Job whose slice is called so; of any other workload that itself."""
+    return key.partition(NUMBERED)[0]
 
 
 def drawn(seed: int, features: Sequence[str] = FEATURES, always: Sequence[str] = ()) -> World:
@@ -179,6 +190,7 @@ _HOW_OFTEN = {
     "weights": 0.0,
     "trainjobs": 0.0,
     "serving": 0.0,
+    "elastic": 0.0,
 }
 """How likely a world has it; what takes time or needs a configuration has only who always asks for it."""
 STARTS = "example.com/starts"
@@ -193,6 +205,8 @@ USAGE: JsonObject = {"usageHalfLifeTime": "1h", "usageSamplingInterval": "1h"}
 """What it says of past usage where worlds have `usage`: it is over before any is sampled, and what was let in counts at once."""
 WEIGHTS: JsonObject = {"cpu": 3, "memory": 0, "example.com/gpu": 0.5}
 """How much of each resource counts of it where they have `weights`."""
+ELASTIC_GATES = ("ElasticJobsViaWorkloadSlices", "ElasticJobsViaWorkloadSlicesWithTAS")
+"""What is on where they have `elastic`."""
 RETENTION: JsonObject = {"workloads": {"afterFinished": "2s", "afterDeactivatedByKueue": "2s"}}
 """What it says of objects that are over where worlds have `retention`."""
 _MORE_VERBS = {

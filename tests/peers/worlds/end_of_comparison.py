@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from tests.peers.worlds.asked_apart import why_nodes_end_it
 from tests.peers.worlds.difference import differences
 from tests.peers.worlds.drawn import Step, World
+from tests.peers.worlds.elastic_apart import why_slices_end_it
 from tests.peers.worlds.seen import Seen
 from tests.peers.worlds.standing import (
     NO_LONGER_FITS,
@@ -26,6 +27,8 @@ def why_it_ends(world: World, number: int, both_before: tuple[Seen, Seen], there
     """The name of a difference after which the world goes on otherwise, and is compared no more; empty while it is."""
     if _is_lost_in_between(world.steps[number], both_before[0], there):
         return "lost in between"
+    if ended := why_slices_end_it(world, number, there, here):
+        return ended
     if _stays_in_its_queue(world.steps[number], there, here):
         return "moved after eviction"
     if any(_waits_for_pods(there["workloads"].get(name), one) for name, one in here["workloads"].items()):
@@ -39,7 +42,9 @@ def why_it_ends(world: World, number: int, both_before: tuple[Seen, Seen], there
     return "deleted child" if child_lost(world, number) and _has_more_room(there, here) else ""
 
 
-def _why_others_hold_quota(world: World, number: int, both_before: tuple[Seen, Seen], there: Seen, here: Seen) -> str:
+def _why_others_hold_quota(  # noqa: C901 - one reason after the other
+    world: World, number: int, both_before: tuple[Seen, Seen], there: Seen, here: Seen
+) -> str:
     earlier, before = both_before
     step = world.steps[number]
     if _is_ghost(world, step, before, there, here):
@@ -64,6 +69,8 @@ def _why_others_hold_quota(world: World, number: int, both_before: tuple[Seen, S
         return "stuck on a flavor"
     if only_there and all(any(_got_turn(other, name, known, both) for other in both) for name in only_there):
         return "gathered for a second"
+    if not (only_there or only_here) and any(_has_other_victims(name, known, both) for name in both):
+        return "victims one by one"
     refused = all(name in known and not holds(known[name]) for name in only_here)
     if not (only_there and only_here and refused):
         return ""
@@ -202,6 +209,23 @@ def _left_in_between(name: str, known: Mapping[str, Seen], both: Mapping[str, tu
         )
         for other in both.keys() & known.keys()
     )
+
+
+def _has_other_victims(preemptor: str, known: Mapping[str, Seen], both: Mapping[str, tuple[Seen, Seen]]) -> bool:
+    """Whether a workload for which several had to leave in this step got other flavors under Kueue than here."""
+    there, here = both[preemptor]
+    flavors = [{name: one.get("flavors") for name, one in side["pods"].items()} for side in (there, here)]
+    if not holds(there) or flavors[0] == flavors[1]:
+        return False
+    left = [
+        name
+        for name in both.keys() & known.keys()
+        if all(
+            evictions(side) > evictions(known[name]) and f"uid of {preemptor}," in side["conditions"]["Evicted"][2]
+            for side in both[name]
+        )
+    ]
+    return len(left) > 1
 
 
 def _is_blocked_by_checks(there: Seen) -> bool:

@@ -27,6 +27,7 @@ from services.provisioning_kinds import REQUESTS, TEMPLATES
 from services.runtime.tracing import NoTracer
 from tests.peers.worlds.doing import MANAGED, WORKLOADS, collect, do, make, start
 from tests.peers.worlds.drawn import CONFIGURED, WITH_DEFINITIONS, World
+from tests.peers.worlds.elastic_pods import play_jobs
 from tests.peers.worlds.job_kinds import STORED_AT, Objects, show_as_controllers
 from tests.peers.worlds.jobs import suspend_and_resume
 from tests.peers.worlds.provisioning import KEYS as ASKED_AT
@@ -105,7 +106,7 @@ class _Played:
         self._clock = ScaledClock(1.0, BEGINS, loop.time)
         said = {"resources": CONFIGURED, "waitForPodsReady": {"enable": False}, **more}
         configured = configuration_of(said, "the configuration of all worlds").settings
-        gates = dict.fromkeys(LATER_GATES, False)
+        gates = {**configured.gates, **dict.fromkeys(LATER_GATES, False)}
         self._settings = replace(configured, devices=False, fair_sharing=fair, gates=gates)
         self._cluster = EmbeddedCluster(
             clock=self._clock,
@@ -175,7 +176,9 @@ class _Played:
 
     async def _rest(self, client: InProcessClient) -> None:
         """Until time has nothing more happen; meanwhile pods of those who are admitted get ready, and Jobs are suspended and resumed."""
-        if not self._world.takes_time and not {"jobs", "pods", *WITH_DEFINITIONS} & set(self._world.features):
+        if not self._world.takes_time and not {"jobs", "elastic", "pods", *WITH_DEFINITIONS} & set(
+            self._world.features
+        ):
             await asyncio.sleep(STEP_S)
             return
         served = self._serving = self._serving or ServingControllers(client)
@@ -194,6 +197,7 @@ class _Played:
                 await served.play({kind: others[kind] for kind in SERVED}, store.of("pods"), self._clock.now())
                 await train(client, others, {kind: store.of(key) for kind, key in RUNTIMES_STORED_AT.items()})
             await show_as_controllers(client, others, self._clock.now())
+            await play_jobs(client, store.of("jobs.batch"), store.of("pods"))
             await suspend_and_resume(client, list(store.of("jobs.batch").values()), self._clock.now())
             await start(client, list(store.of("workloads.kueue.x-k8s.io").values()), self._clock.now())
 
@@ -211,10 +215,10 @@ class _Played:
 
 
 def _is_one_of_many(kind: str, value: JsonObject) -> bool:
-    """Whether several objects of its name are made, at once or one after the other: the JobSet of a TrainJob, a pod of a StatefulSet."""
+    """Whether several objects of its name are made, at once or one after the other: the JobSet of a TrainJob, a pod of a StatefulSet or of a Job."""
     owners = value["metadata"].get("ownerReferences") or ()
     return (kind == JOB_SET and is_made(value)) or (
-        kind == "Pod" and any(one["kind"] == STATEFUL_SET for one in owners)
+        kind == "Pod" and any(one["kind"] in (STATEFUL_SET, "Job") for one in owners)
     )
 
 

@@ -86,9 +86,11 @@ def insert_changes(
 
 def with_classes(world: World, classes: Mapping[int, str]) -> World:
     """The world with a WorkloadPriorityClass for each of these priorities."""
+    there = {one["metadata"]["name"] for one in world.objects if one["kind"] == "WorkloadPriorityClass"}
     made = [
         {"apiVersion": KUEUE, "kind": "WorkloadPriorityClass", "metadata": {"name": name}, "value": value}
         for value, name in sorted(classes.items())
+        if name not in there
     ]
     return replace(world, objects=(*world.objects, *made))
 
@@ -318,7 +320,8 @@ def seen_of_job(job: JsonObject) -> dict[str, Any]:
         "annotations": but_for_ours(meta),
         "podLabels": told.get("labels") or {},
         "podAnnotations": but_for_ours(told),
-        **{name: pods.get(name) or None for name in ("nodeSelector", "schedulingGates")},
+        "nodeSelector": pods.get("nodeSelector") or None,
+        "schedulingGates": sorted(pods.get("schedulingGates") or (), key=lambda one: one["name"]) or None,
         "tolerations": [{"operator": "Equal", **one} for one in pods.get("tolerations") or ()],
     }
 

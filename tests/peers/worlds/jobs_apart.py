@@ -4,7 +4,7 @@ from collections import Counter
 
 from events.api.labels import POD_GROUP_NAME
 from tests.peers.worlds.difference import Difference
-from tests.peers.worlds.drawn import World
+from tests.peers.worlds.drawn import World, job_named
 from tests.peers.worlds.seen import Seen
 from tests.peers.worlds.standing import resizings
 
@@ -71,7 +71,7 @@ def _has_two_flavors(name: str, there: Seen) -> bool:
 
 def _was_evicted(name: str, there: Seen) -> bool:
     """Whether Kueue has evicted it."""
-    return bool(there["workloads"].get(name, {"evictions": ()})["evictions"])
+    return any(one["evictions"] for key, one in there["workloads"].items() if job_named(key) == job_named(name))
 
 
 def _was_made_anew(name: str, here: Seen) -> bool:

@@ -9,6 +9,8 @@ from events.api.topology import ApiTopologyAssignment
 from events.json_object import JsonObject
 from events.json_path import look
 from projections.topology.domains.stored_assignment import read_assignment
+from tests.peers.worlds.drawn import job_named
+from tests.peers.worlds.elastic import by_key, is_elastic
 from tests.peers.worlds.job_kinds import seen_of_job_kind
 from tests.peers.worlds.jobs import filled, job_of, seen_of_job, seen_of_made
 from tests.peers.worlds.pods import group_of, seen_of_pod
@@ -33,7 +35,7 @@ def seen(
     known: dict[str, str],
 ) -> Seen:
     """One world's part of what is there, jobs of other `kinds` by these, and what is `asked` of an autoscaler; Workloads of Jobs are told by the names of these, and so are all UIDs, `known` from before or not."""
-    mine = {job_of(one) or name[1]: one for name, one in workloads.items() if name[0] == space}
+    mine = by_key(workloads, space)
     jobs = {name: one for name, one in jobs.items() if name[0] == space}
     others = {
         name[1]: (kind, one)
@@ -41,7 +43,8 @@ def seen(
         for name, one in those.items()
         if name[0] == space and not is_made(one)
     }
-    known.update((one["metadata"]["uid"], f"uid of {name}") for name, one in mine.items())
+    known.update((one["metadata"]["uid"], f"uid of {job_named(name)}") for name, one in mine.items())
+    known.update((one["metadata"]["name"], f"slice {name}") for name, one in mine.items() if is_elastic(one))
     # The log knows the UID of the job, and of its Workload no other: docs/rules/preemption.md#message.
     known.update((one["metadata"]["uid"], f"uid of {name[1]}") for name, one in jobs.items())
     known.update((one["metadata"]["uid"], f"uid of {name}") for name, (_, one) in others.items())
@@ -66,7 +69,8 @@ def seen(
 def _without_uids(value: Any, names: dict[str, str]) -> Any:
     match value:
         case str():
-            for uid, name in names.items():
+            # A later slice may be called as the first one is, and a word more.
+            for uid, name in sorted(names.items(), key=lambda pair: -len(pair[0])):
                 value = value.replace(uid, name)
             return value
         case dict():

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from events.json_object import JsonObject
 from events.json_path import get, put
 from tests.peers.worlds.drawn import Step, World
+from tests.peers.worlds.elastic import is_elastic
 from tests.peers.worlds.job_kinds import PLAYED
 from tests.peers.worlds.serving import SERVED, TEMPLATES
 from tests.peers.worlds.trainer import TRAIN_JOB
@@ -32,6 +33,8 @@ def with_specs(world: World, specs: Mapping[str, JsonObject]) -> World:
             return replace(step, value=value)
         if step.kind == TRAIN_JOB:
             value = {**value, "spec": completed_job(step, specs[step.name])}
+        if is_elastic(step.value):  # Kueue puts its gate into the template at once.
+            value = put(value, ("spec", "template", "spec", "schedulingGates"), None)
         return replace(step, value=put(value, SUSPEND[step.kind], get(step.value, SUSPEND[step.kind])))
 
     return replace(world, steps=tuple(completed(step) for step in world.steps))

@@ -17,6 +17,8 @@ from services.runtime.cluster_port import ObjectConflict, ObjectMissing
 from tests.peers.build import API_SERVER, KUEUE
 from tests.peers.worlds.doing import MANAGED, collect, do, make, resource_of, show, start
 from tests.peers.worlds.drawn import CONFIGURED, World
+from tests.peers.worlds.elastic import is_elastic
+from tests.peers.worlds.elastic_pods import play_jobs
 from tests.peers.worlds.job_kinds import PLAYED, STORED_AT, Objects, show_as_controllers
 from tests.peers.worlds.jobs import job_of, suspend_and_resume
 from tests.peers.worlds.provisioning import KEYS as ASKED_AT
@@ -39,6 +41,10 @@ NO_REST = "Kueue does not come to rest"
 """How a world is told in which it decides for ever."""
 _LONGEST_S, _LOOK_S = 20.0, 0.1
 _AT_ONCE = 8
+
+
+GATES = {"SchedulingEquivalenceHashing": True, "AdmissionGatedBy": True, "TASMultiLayerTopology": True}
+"""What is on in all worlds, as in later versions."""
 
 
 class KueueEnded(Exception):
@@ -150,7 +156,8 @@ class Kueue:
         self._wavering = set()
         timed = any(world.takes_time for world in worlds)
         still = QUIET_S + max(world.takes_s for world in worlds)
-        longest = _LONGEST_S * (3 if timed else 1)
+        played = any("elastic" in world.features for world in worlds)
+        longest = _LONGEST_S * (3 if timed or played else 1)
         while time.monotonic() - quiet < still * max(1.0, min(os.getloadavg()[0] / (os.cpu_count() or 1) / 2, 3.0)):
             await asyncio.sleep(_LOOK_S)
             for value in list(self._caches.of(WORKLOADS).values()):
@@ -162,6 +169,7 @@ class Kueue:
                     await self._let_go(value)
             await self._collect()
             await suspend_and_resume(self._client, list(self._caches.of(JOBS).values()), _now())
+            await self._play_jobs()
             await self._serve_and_train()
             await show_as_controllers(self._client, self._others(), _now())
             if timed:
@@ -188,6 +196,15 @@ class Kueue:
         await self._serving.play({kind: self._others()[kind] for kind in SERVED}, self._caches.of(PODS), _now())
         runtimes = {kind: self._caches.of(key) for kind, key in RUNTIMES_STORED_AT.items()}
         await train(self._client, self._others(), runtimes)
+
+    async def _play_jobs(self) -> None:
+        """Do what the controller of Jobs does, of those that are elastic."""
+        jobs = self._caches.of(JOBS).values()
+        pods = self._caches.of(PODS).values()
+        owned = any((one["metadata"].get("ownerReferences") or [{}])[0].get("kind") == "Job" for one in pods)
+        if owned or any(map(is_elastic, jobs)):
+            await self._caches.refresh(PODS, JOBS)
+            await play_jobs(self._client, self._caches.of(JOBS), self._caches.of(PODS))
 
     async def _collect(self) -> None:
         of = self._caches.of
@@ -313,7 +330,7 @@ async def kueue(
             server.kubeconfig,
             folder,
             *((*(one.framework for one in PLAYED.values()), FRAMEWORK) if kinds else ()),
-            gates={"SchedulingEquivalenceHashing": True, "AdmissionGatedBy": True, "TASMultiLayerTopology": True},
+            gates={**GATES, **said.pop("featureGates", {})},
             more=said,
         )
         definitions = definitions_of("kueue")

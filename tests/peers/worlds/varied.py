@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from events.json_object import JsonObject
 from tests.peers.worlds.drawn import HOST, Step, World
+from tests.peers.worlds.elastic import with_elastic_jobs
 from tests.peers.worlds.job_kinds import with_job_kinds, with_train_jobs
 from tests.peers.worlds.jobs import with_jobs
 from tests.peers.worlds.pods import with_pods
@@ -207,6 +208,7 @@ VARIED: Mapping[str, Callable[[World, random.Random], World]] = {
     "topologies": with_topologies,
     "layers": with_layers,
     "provisioning": with_provisioning,
+    "elastic": with_elastic_jobs,
     "jobs": with_jobs,
     "pods": with_pods,
     "kinds": with_job_kinds,

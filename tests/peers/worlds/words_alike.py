@@ -56,6 +56,14 @@ def counts_below_nothing(condition: list[str] | None) -> bool:
     return condition is not None and bool(re.search(r"; -[0-9]+/[0-9]+ slice\(s\) fit on level ", condition[2]))
 
 
+def are_of_one_group(there: list[str] | None, here: list[str] | None) -> bool:
+    """Whether both conditions say the same of different pod sets."""
+    if not (there and here and there[:2] == here[:2]):
+        return False
+    sides = [re.sub(rf"^{ATTEMPT}\S+: ", "", one[2]) for one in (there, here)]
+    return sides[0] == sides[1] and there[2] != here[2]
+
+
 def are_one_order(there: str, here: str) -> bool:
     """Whether both stop at different resources of one pod set, and say the same of those that both name."""
     if _nodes_that_lack(there) == _nodes_that_lack(here):

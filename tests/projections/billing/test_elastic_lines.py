@@ -11,6 +11,7 @@ from events.device import DevicesRegistered, DevicesReleased, DevicesReserved, N
 from events.event import Millis
 from events.slices import WorkloadSliceDropped, WorkloadSliceReplaced, WorkloadSliceSubmitted
 from events.workload import (
+    Owner,
     PodSetAssignment,
     PodsReclaimed,
     QuotaReleased,
@@ -176,3 +177,13 @@ def test_quota_is_held_by_one_slice_at_a_time_until_the_job_ends_under_the_name_
 def test_pods_that_are_done_are_reckoned_to_the_slice_that_goes_on() -> None:
     story = {**GROWS, 18: PodsReclaimed(workload=FIRST, counts={"main": 1}), 20: pod("a", SHARES[0])}
     assert quota(story) == [(FIRST, 1, 4, 12), (NEXT, 1, 18, 20), (NEXT, 2, 15, 18)]
+
+
+def test_what_is_said_of_a_job_ends_the_slice_in_which_it_was_told_where_the_first_one_never_was() -> None:
+    spec = replace(SPEC, elastic=True, slice_name=FIRST.partition("/")[2])
+    owner = Owner(kind="Job", name="e", uid="u")
+    begun = WorkloadSubmitted(workload=NEXT, uid="u", owner=owner, created_at=0, spec=spec)
+    story = {**RUNS, 1: begun, 2: reserved(NEXT, 1), 3: placed(NEXT, 2, SHARES[0])}
+    story[4] = WorkloadAdmitted(workload=NEXT, cluster_queue="cq")
+    story |= {18: WorkloadFinished(workload=FIRST, reason="Succeeded"), 20: pod("a", SHARES[0])}
+    assert quota(story) == [(NEXT, 1, 4, 18)]

@@ -10,9 +10,10 @@ from events.device import PodObserved
 from events.slices import WorkloadSliceReplaced, WorkloadSliceSubmitted
 from events.topology import PodTopology
 from events.workload import Member, MemberState, Owner, WorkloadChanged
+from projections.counters.counted_in_world import counted_in
 from projections.counters.counted_so_far import CountedSoFar, Series
 from projections.counters.queue_counters import QueueCounters
-from tests.stories.small_world import job
+from tests.stories.small_world import Story, job, platform
 
 KEY = "team/a"
 ASKED = job("a")
@@ -94,3 +95,11 @@ def test_a_slice_that_is_replaced_counts_in_the_queue_in_which_it_had_its_quota(
     name = "kueue_replaced_workload_slices_total"
     assert counted(*told).counts.get((name, "cq")) is None
     assert counted(*told, replaced).counts[name, "cq"] == 1
+
+
+def test_a_job_that_is_told_in_a_later_slice_is_counted_in_that_also_by_who_begins_in_a_world_with_it() -> None:
+    begun = replace(ASKED, workload="team/a-2", spec=replace(ASKED.spec, elastic=True, slice_name="a"))
+    told = [(1, begun), *let_in(1000, "team/a-2"), (1010, seen(slice=True)), (1020, seen())]
+    assert removals(*told) == {(ELASTIC, "cq", "false"): (1, 20)}
+    story = Story().told(*platform(), begun)
+    assert counted_in(story.world).slices == {KEY: "team/a-2"} == counted((1, begun)).so_far().slices

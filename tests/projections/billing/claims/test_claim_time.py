@@ -9,7 +9,7 @@ from events.control import ObjectRemoved
 from events.device import PodObserved
 from events.settings import SettingsObserved
 from events.slices import WorkloadSliceReplaced
-from events.workload import PodSetAssignment, WorkloadDeleted, WorkloadFinished, WorkloadSpec, WorkloadSubmitted
+from events.workload import Owner, PodSetAssignment, WorkloadDeleted, WorkloadFinished, WorkloadSpec, WorkloadSubmitted
 from projections.billing.entries.entry import Window
 from projections.billing.entries.ledger_scope import LedgerScope
 from projections.billing.ledger import Ledger
@@ -103,3 +103,14 @@ def test_the_pods_of_an_elastic_job_are_of_the_slice_that_goes_on() -> None:
     second = QuotaReserved(workload="team/w2", cluster_queue="cq", assignments=(GIVEN,))
     found = hours(MAPPED, SUBMITTED, RESERVED, elastic, claim("g0"), second, replaced, elastic, OTHER, CLAIM_GONE)
     assert found == {("cq", KEY, "gpus"): 2000, ("cq", "team/w2", "gpus"): 3000}
+
+
+def test_those_of_a_job_that_is_told_in_a_later_slice_are_of_that() -> None:
+    elastic = PodObserved(namespace="team", name="p", uid="u", node="n1", workload=KEY, cardless=True, elastic=True)
+    spec, owner = (
+        WorkloadSpec(queue="lq", pod_sets=(), elastic=True, slice_name="w"),
+        Owner(kind="Job", name="j", uid="u"),
+    )
+    begun = WorkloadSubmitted(workload="team/w2", uid="u", owner=owner, created_at=0, spec=spec)
+    second = QuotaReserved(workload="team/w2", cluster_queue="cq", assignments=(GIVEN,))
+    assert hours(MAPPED, begun, second, elastic, claim("g0"), OTHER, CLAIM_GONE) == {("cq", "team/w2", "gpus"): 2000}

@@ -252,3 +252,87 @@ def test_the_user_of_what_serves_is_told_as_that_of_jobs_and_pods_is() -> None:
         for fact in [*view.see(kind, found_now), *view.settle(kind)]
     ]
     assert [fact.spec.user for fact in told if isinstance(fact, WorkloadSubmitted)] == ["ann"]
+
+
+def slice_of_kueue(name: str, *, replaces: str = "", count: int, given: int = 0, over: str = "") -> dict[str, Any]:
+    """A slice of the job as Kueue has made it, let in with so many pods (`given`)."""
+    value = found(admitted=bool(given))
+    notes = {"kueue.x-k8s.io/elastic-job": "true", "kueue.x-k8s.io/workload-slice-name": "job-j-first"}
+    if replaces:
+        notes["kueue.x-k8s.io/workload-slice-replacement-for"] = f"team/{replaces}"
+    value["metadata"] |= {"name": name, "uid": f"w-{name}", "annotations": notes}
+    value["spec"]["podSets"][0]["count"] = count
+    if given:
+        usage = {"name": "main", "count": given, "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": str(given)}}
+        value["status"]["admission"] = {"clusterQueue": "cq", "podSetAssignments": [usage]}
+    if over:
+        ended = {"type": "Finished", "status": "True", "reason": over, "message": ""}
+        value["status"]["conditions"].append({**ended, "lastTransitionTime": "2026-01-01T00:00:00Z"})
+    return value
+
+
+def elastic(count: int, *, suspend: bool = False) -> dict[str, Any]:
+    value = running()
+    value["metadata"] = {**value["metadata"], "annotations": {"kueue.x-k8s.io/elastic-job": "true"}}
+    value["spec"] = {**value["spec"], "parallelism": count, "suspend": suspend}
+    value["spec"].pop("completions", None)
+    return value
+
+
+def test_an_elastic_job_goes_on_in_the_slice_that_kueue_has_let_in_whatever_that_is_called() -> None:
+    view = View()
+    assert view.see("Workload", slice_of_kueue("job-j-first", count=2, given=2)) == []
+    told, *others = view.see("Job", elastic(2))
+    assert isinstance(told, WorkloadSubmitted) and told.adopted is not None and others == []
+    assert (told.workload, told.adopted.cluster_queue) == ("team/job-j-first", "cq")
+    assert [one.name for one in told.spec.pod_sets[0].shape.containers] == ["asked-for"]
+    assert view.see("Job", elastic(2)) == []
+    (grown,) = view.see("Job", elastic(3))
+    assert isinstance(grown, WorkloadChanged) and (grown.workload, grown.spec.pod_sets[0].count) == (told.workload, 3)
+
+
+def test_one_that_has_grown_goes_on_in_its_last_slice_and_its_facts_name_the_first() -> None:
+    first = slice_of_kueue("job-j-first", count=2, given=2, over="WorkloadSliceReplaced")
+    second = slice_of_kueue("job-j-second", replaces="job-j-first", count=4, given=4)
+    view, other = View(), View()
+    assert view.see("Workload", first) == view.see("Workload", second) == []
+    facts = view.see("Job", elastic(4))
+    (told,) = facts
+    assert isinstance(told, WorkloadSubmitted) and told.adopted is not None
+    assert (told.workload, told.spec.slice_name, told.spec.replaces) == ("team/job-j-second", "job-j-first", "")
+    for fact in facts:
+        other.fold(fact)
+    assert other.see("Workload", first) == other.see("Workload", second) == other.see("Job", elastic(4)) == []
+    (smaller,) = other.see("Job", elastic(1))
+    assert isinstance(smaller, WorkloadChanged) and smaller.workload == "team/job-j-first"
+    assert other.lose("Job", "team", "j") == [WorkloadDeleted(workload="team/job-j-first")]
+
+
+def test_one_that_waits_for_more_under_kueue_does_so_here_in_the_slice_that_waited() -> None:
+    view = View()
+    view.see("Workload", slice_of_kueue("job-j-first", count=2, given=2))
+    view.see("Workload", slice_of_kueue("job-j-second", replaces="job-j-first", count=4))
+    told = [one for one in view.see("Job", elastic(4)) if isinstance(one, WorkloadSubmitted)]
+    assert [(one.workload, one.spec.pod_sets[0].count, one.spec.replaces) for one in told] == [
+        ("team/job-j-first", 2, ""),
+        ("team/job-j-second", 4, "team/job-j-first"),
+    ]
+    assert view.see("Job", elastic(4)) == []
+
+
+def test_of_a_slice_that_has_become_smaller_under_kueue_what_is_left_is_taken_over() -> None:
+    view = View()
+    view.see("Workload", slice_of_kueue("job-j-first", count=1, given=3))
+    told, *_ = view.see("Job", elastic(1))
+    assert isinstance(told, WorkloadSubmitted) and told.adopted is not None
+    (given,) = told.adopted.assignments
+    assert (given.count, given.usage) == (1, {"cpu": 1000})
+
+
+def test_an_elastic_job_that_has_ended_under_kueue_is_told_in_its_last_slice() -> None:
+    view = View()
+    view.see("Workload", slice_of_kueue("job-j-first", count=2, given=2, over="WorkloadSliceReplaced"))
+    view.see("Workload", slice_of_kueue("job-j-second", replaces="job-j-first", count=4, given=4, over="Succeeded"))
+    done = {"type": "Complete", "status": "True", "message": "it is done"}
+    told, *_ = view.see("Job", {**elastic(4), "status": {"conditions": [done]}})
+    assert isinstance(told, WorkloadSubmitted) and told.workload == "team/job-j-second"

@@ -1,0 +1,108 @@
+"""Who makes the pods of elastic Jobs: as many as they want while they are not suspended. A pod that waits at no gate runs."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from events.json_object import JsonObject
+from events.json_path import look
+from ops.production.kubernetes.client import ApiRequests
+from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing
+from tests.peers.worlds.elastic import is_elastic
+from tests.peers.worlds.jobs import JOBS
+from tests.peers.worlds.pods import PODS
+from tests.peers.worlds.serving_controllers import _completed
+
+Objects = Mapping[tuple[str, str], JsonObject]
+
+
+async def play_jobs(client: ApiRequests, jobs: Objects, pods: Objects) -> None:
+    """Bring the pods of elastic Jobs to where these want them, and show on the Jobs how many there are."""
+    living = {one["metadata"]["uid"] for one in jobs.values()}
+    for pod in list(pods.values()):
+        owners = pod["metadata"].get("ownerReferences") or ()
+        if any(one["kind"] == "Job" and one["uid"] not in living for one in owners):
+            await _delete(client, pod)
+    for (_, name), job in list(jobs.items()):
+        if not is_elastic(job):
+            continue
+        uid = job["metadata"]["uid"]
+        mine = {
+            pod["metadata"]["name"]: pod
+            for pod in pods.values()
+            if any(one["uid"] == uid for one in pod["metadata"].get("ownerReferences") or ())
+            and not pod["metadata"].get("deletionTimestamp")
+        }
+        wanted = _wanted(job)
+        # It takes away first who waits, then who came last.
+        ordered = sorted(mine, key=lambda pod: (bool(_gates(mine[pod])), _number(pod)))
+        for pod in ordered[wanted:]:
+            await _delete(client, mine.pop(pod))
+        free = (number for number in range(wanted + len(mine)) if f"{name}-{number}" not in mine)
+        for number, _ in zip(free, range(wanted - len(mine)), strict=False):
+            await _make(client, job, f"{name}-{number}")
+        for pod in mine.values():
+            if not _gates(pod) and look(pod, "status.phase") != "Running":
+                await _run(client, pod)
+        ready = sum(look(pod, "status.phase") == "Running" for pod in mine.values())
+        await _show(client, job, {"active": len(mine), "ready": ready})
+
+
+def _wanted(job: JsonObject) -> int:
+    ended = any(one["type"] in ("Complete", "Failed") for one in look(job, "status.conditions") or ())
+    if job["spec"].get("suspend") or ended or job["metadata"].get("deletionTimestamp"):
+        return 0
+    completions = job["spec"].get("completions")
+    most: int = job["spec"]["parallelism"]
+    return most if completions is None else min(most, completions - (look(job, "status.succeeded") or 0))
+
+
+def _gates(pod: JsonObject) -> list[JsonObject]:
+    return pod["spec"].get("schedulingGates") or []
+
+
+def _number(pod: str) -> int:
+    return int(pod.rpartition("-")[2])
+
+
+async def _make(client: ApiRequests, job: JsonObject, name: str) -> None:
+    meta, template = job["metadata"], job["spec"]["template"]
+    told = template.get("metadata") or {}
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": meta["name"], "uid": meta["uid"]}
+    value = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": meta["namespace"],
+            "labels": told.get("labels") or {},
+            "annotations": told.get("annotations") or {},
+            "ownerReferences": [{**owner, "controller": True, "blockOwnerDeletion": True}],
+        },
+        "spec": _completed(template["spec"]),
+    }
+    with suppress(ObjectConflict, ObjectInvalid):
+        await client.create(PODS, meta["namespace"], value)
+
+
+async def _run(client: ApiRequests, pod: JsonObject) -> None:
+    meta = pod["metadata"]
+    patch = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "status": {"phase": "Running"}}
+    with suppress(ObjectConflict, ObjectMissing, ObjectInvalid):
+        await client.merge(PODS, meta["namespace"], meta["name"], patch, subresource="status")
+
+
+async def _delete(client: ApiRequests, pod: JsonObject) -> None:
+    meta = pod["metadata"]
+    with suppress(ObjectMissing, ObjectConflict):
+        await client.delete(PODS, meta["namespace"], meta["name"], uid=meta["uid"], at_once=True)
+
+
+async def _show(client: ApiRequests, job: JsonObject, counts: dict[str, int]) -> None:
+    shown = {name: look(job, f"status.{name}") or 0 for name in counts}
+    ended = any(one["type"] in ("Complete", "Failed") for one in look(job, "status.conditions") or ())
+    if ended or shown == counts:
+        return
+    meta = job["metadata"]
+    patch = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "status": counts}
+    with suppress(ObjectConflict, ObjectMissing, ObjectInvalid):
+        await client.merge(JOBS, meta["namespace"], meta["name"], patch, subresource="status")
