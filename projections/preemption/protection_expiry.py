@@ -3,11 +3,11 @@
 kuelog's own rules: a minimum run time and a cool-down after a preemption (see `PreemptionRules`).
 """
 
+from projections.preemption.state import PreemptionState
 from projections.workloads.lifecycle import Workload
-from projections.workloads.state import WorkloadState
 
 
-def schedule_protection_expiry(world: WorkloadState, workload: Workload) -> None:
+def schedule_protection_expiry(world: PreemptionState, workload: Workload) -> None:
     """Have the tree looked at when the workload's minimum run time and its cool-down are over, and now: whoever asked for its room has to ask others."""
     if workload.admission is None:
         return
