@@ -183,7 +183,8 @@ async def handed(tmp_path: Path, clock: ScaledClock) -> AsyncIterator[tuple[Hand
 @pytest.fixture
 async def kueue(tmp_path: Path, handed: tuple[Handed, Installation]) -> AsyncIterator[KueueManager]:
     found, installation = handed
-    manager = KueueManager(program(), found.cluster.kubeconfig, tmp_path)
+    gates = {"ElasticJobsViaWorkloadSlices": True}
+    manager = KueueManager(program(), found.cluster.kubeconfig, tmp_path, gates=gates)
     yield manager
     await manager.stop()
     await manager.uninstall(found.client)
@@ -414,12 +415,12 @@ async def test_elastic_jobs_run_on_in_the_slices_that_kueue_has_made_and_go_on_g
     await cluster.until(lambda: found.ready("grown") == 2)
     await resize(found, "fewer", 2)
     await cluster.until(lambda: len(pods_of(found, "fewer")) == 2)
-    await cluster.add(job("other", pods=2, seconds=1000000))
-    await cluster.until(lambda: found.ready("other") == 2)
+    await cluster.add(job("other", pods=4, seconds=1000000))
+    await cluster.until(lambda: found.ready("other") == 4)
     await resize(found, "wants", 5)
     await cluster.until(lambda: len(slices(found, "wants")) == 2)
     ran = {name: pods_of(found, name) for name in ("grown", "wants", "fewer", "other")}
-    assert [len(one) for one in ran.values()] == [2, 3, 2, 2]
+    assert [len(one) for one in ran.values()] == [2, 3, 2, 4]
     await kueue.stop()
     await kueue.uninstall(found.client)
     await installation.convert(found.client)
@@ -435,7 +436,7 @@ async def test_elastic_jobs_run_on_in_the_slices_that_kueue_has_made_and_go_on_g
             for one in running.hosts["LOG_0"].fold.world.workloads.values()
             if one.reserved
         )
-        assert held == 9, "what Kueue has let in counts, and of who has become smaller what is left"
+        assert held == 11, "what Kueue has let in counts, and of who has become smaller what is left"
         await end_pods(cluster, found.client, "team", "other")
         await cluster.until(lambda: found.ready("wants") == 5 and len(slices(found, "wants")) == 1)
         await resize(found, "grown", 1)
