@@ -97,20 +97,26 @@ def test_whose_room_another_took_in_the_same_cycle_is_tried_on_all_flavors_again
     }
 
 
-def test_where_victims_are_protected_for_a_time_who_went_through_all_flavors_is_not_tried_on_them_again_and_again() -> (
-    None
-):
-    story = Story().told(
+def protected(*, small: int, large: int) -> Story:
+    """A queue with so much of two flavors, whose workloads are no victims in their first five seconds."""
+    return Story().told(
         NamespaceObserved(name="team"),
         FlavorObserved(name="small"),
         FlavorObserved(name="large"),
         ClusterQueueObserved(
             name="cq",
             namespaces=LabelSelector(),
-            groups=(ResourceGroup(resources=("cpu",), flavors=(flavor("small", 2), flavor("large", 2))),),
+            groups=(ResourceGroup(resources=("cpu",), flavors=(flavor("small", small), flavor("large", large))),),
             preemption=PreemptionRules(within_cluster_queue=PreemptionPolicy.LOWER_PRIORITY, minimum_runtime=5_000),
         ),
         LocalQueueObserved(namespace="team", name="lq", cluster_queue="cq"),
+    )
+
+
+def test_where_victims_are_protected_for_a_time_who_went_through_all_flavors_is_not_tried_on_them_again_and_again() -> (
+    None
+):
+    story = protected(small=2, large=2).told(
         asking("turns", 1, 1, 3),
         asking("alike", 2, 1, 3),
         asking("behind", 3, 2),
@@ -126,17 +132,7 @@ def test_where_victims_are_protected_for_a_time_who_went_through_all_flavors_is_
 
 
 def test_a_flavor_whose_holders_are_protected_no_longer_is_found_although_others_come_before_it() -> None:
-    story = Story().told(
-        NamespaceObserved(name="team"),
-        FlavorObserved(name="small"),
-        FlavorObserved(name="large"),
-        ClusterQueueObserved(
-            name="cq",
-            namespaces=LabelSelector(),
-            groups=(ResourceGroup(resources=("cpu",), flavors=(flavor("small", 1), flavor("large", 4))),),
-            preemption=PreemptionRules(within_cluster_queue=PreemptionPolicy.LOWER_PRIORITY, minimum_runtime=5_000),
-        ),
-        LocalQueueObserved(namespace="team", name="lq", cluster_queue="cq"),
+    story = protected(small=1, large=4).told(
         asking("holds", 0, 4),
     )
     story.decided()
