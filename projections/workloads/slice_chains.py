@@ -5,8 +5,13 @@ The facts of an elastic job name the first slice of its chain, whichever of them
 Rule: docs/rules/elastic.md#replacement
 """
 
-from events.workload import WorkloadSubmitted
+from events.workload import WorkloadSpec, WorkloadSubmitted
 from projections.trail import Trail
+
+
+def first_slice_key(workload: str, spec: WorkloadSpec) -> str:
+    """The key of the first slice of its chain, by which facts name its job; of any other workload its own."""
+    return f"{workload.partition('/')[0]}/{spec.slice_name}" if spec.slice_name else workload
 
 
 class SliceChains:
@@ -26,7 +31,7 @@ class SliceChains:
     def begin(self, event: WorkloadSubmitted) -> None:
         """A job may be told in a slice that is not its first, which is then not on the log: it goes on in the one that is told first."""
         if event.owner is not None and event.spec.slice_name:
-            first = f"{event.workload.partition('/')[0]}/{event.spec.slice_name}"
+            first = first_slice_key(event.workload, event.spec)
             if first not in self.next:
                 self.replace(first, event.workload)
 

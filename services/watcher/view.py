@@ -19,6 +19,7 @@ from events.workload import (
 )
 from projections.devices.card_config import CardConfig
 from projections.nodes.affinity import selects
+from projections.workloads.slice_chains import first_slice_key
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.validation.conversion.convert import to_v1beta2
 from services.watcher.claims.claim_book import ClaimBook
@@ -37,7 +38,7 @@ from services.watcher.settings.cluster_objects import SIMPLE
 from services.watcher.settings.device_config import KnownCards, hami_config
 from services.watcher.settings.metric_labels import with_metric_labels
 from services.watcher.settings.provisioning import provisioning_request
-from services.watcher.workloads.found_slices import begun_in, first_slice_key
+from services.watcher.workloads.found_slices import begun_in
 from services.watcher.workloads.last_looks import LastLooks
 from services.watcher.workloads.prebuilt_workloads import (
     NamingJob,

@@ -76,13 +76,13 @@ def _in_its_group(application: Application, member: Member, pod: JsonObject) -> 
     """The pod of what serves with the names by which Kueue's manager finds its Workload; any other as it is."""
     if application.kind not in (LEADER_WORKER_SET, STATEFUL_SET):
         return pod
-    if application.kind is STATEFUL_SET and not rules.waits_for_its_group(pod):
-        # Its template names the group, and maybe a queue of before.
-        return put(pod, ("metadata", "labels", QUEUE_NAME), application.of.spec.queue)
-    named = application.of.spec.workload_class
-    if application.kind is STATEFUL_SET and named is not None:
-        pod = put(pod, ("metadata", "labels", PRIORITY_CLASS), named.name)
     spec, name = application.of.spec, application.workload.partition("/")[2]
+    if application.kind is STATEFUL_SET:
+        if not rules.waits_for_its_group(pod):
+            # Its template names the group, and maybe a queue of before.
+            return put(pod, ("metadata", "labels", QUEUE_NAME), spec.queue)
+        if spec.workload_class is not None:
+            pod = put(pod, ("metadata", "labels", PRIORITY_CLASS), spec.workload_class.name)
     total = sum(one.count for one in spec.pod_sets)
     return rules.in_its_group(pod, name, spec.queue, member.pod_set, total)
 

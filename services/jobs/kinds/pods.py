@@ -22,6 +22,7 @@ from events.api.labels import (
 from events.json_object import JsonMapping, JsonObject, array_at, object_at, objects_at
 from events.json_path import FieldBroken, get, put
 from events.whole_number import whole_number
+from services.jobs.kinds.table import STATEFUL_SET_INDEX
 from services.jobs.pod_sets.injection import inject
 from services.jobs.pod_sets.pod_set import Injection, InjectionForm, Pods
 from services.jobs.pod_sets.scheduling_gates import gate_closed, waits_at
@@ -34,7 +35,7 @@ STATEFUL_SETS = "statefulset"
 NUMBERED = {
     POD_GROUP_FAST_ADMISSION: "true",
     POD_GROUP_SERVING: "true",
-    POD_GROUP_POD_INDEX_LABEL: "apps.kubernetes.io/pod-index",
+    POD_GROUP_POD_INDEX_LABEL: STATEFUL_SET_INDEX,
 }
 """What every pod of a StatefulSet bears that bears the name of its group."""
 _LEADER_WORKER = "leaderworkerset.sigs.k8s.io/"

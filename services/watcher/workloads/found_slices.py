@@ -10,15 +10,9 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from events.catalogue import Fact
-from events.workload import WorkloadSpec
 from services.watcher.jobs.jobs import JobState, submitted
 from services.watcher.workloads.reported_state import ReportedState, with_counts
 from services.watcher.workloads.workload_object_diff import as_found, marks_of
-
-
-def first_slice_key(workload: str, spec: WorkloadSpec) -> str:
-    """The key of the first slice of its chain, by which facts name its job; of any other workload its own."""
-    return f"{workload.partition('/')[0]}/{spec.slice_name}" if spec.slice_name else workload
 
 
 def that_count(found: Iterable[JobState]) -> list[JobState]:

@@ -10,10 +10,11 @@ from events.workload import (
     WorkloadSubmitted,
     WorkloadSwitched,
 )
+from projections.workloads.slice_chains import first_slice_key
 from services.jobs.kinds.managed_kinds import Kinds
 from services.watcher.jobs.jobs import JobState
 from services.watcher.jobs.workload_source import source_of
-from services.watcher.workloads.found_slices import first_slice_key, that_count
+from services.watcher.workloads.found_slices import that_count
 from services.watcher.workloads.reported_state import Noted, ReportedState, as_submitted, note, own
 
 

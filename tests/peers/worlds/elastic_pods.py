@@ -10,7 +10,7 @@ from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectM
 from tests.peers.worlds.elastic import is_elastic
 from tests.peers.worlds.jobs import JOBS
 from tests.peers.worlds.pods import PODS
-from tests.peers.worlds.serving_controllers import _completed
+from tests.peers.worlds.serving_controllers import completed
 
 Objects = Mapping[tuple[str, str], JsonObject]
 
@@ -78,7 +78,7 @@ async def _make(client: ApiRequests, job: JsonObject, name: str) -> None:
             "annotations": told.get("annotations") or {},
             "ownerReferences": [{**owner, "controller": True, "blockOwnerDeletion": True}],
         },
-        "spec": _completed(template["spec"]),
+        "spec": completed(template["spec"]),
     }
     with suppress(ObjectConflict, ObjectInvalid):
         await client.create(PODS, meta["namespace"], value)

@@ -193,7 +193,7 @@ class ServingControllers:
             "annotations": {**(told.get("annotations") or {}), **annotations},
             "ownerReferences": [owner],
         }
-        value = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": _completed(template["spec"])}
+        value = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": completed(template["spec"])}
         with suppress(ObjectConflict):
             await self._client.create(PODS, namespace, value)
 
@@ -210,7 +210,7 @@ class ServingControllers:
             await self._client.delete(PODS, meta["namespace"], meta["name"], uid=meta["uid"], at_once=True)
 
 
-def _completed(spec: JsonObject) -> JsonObject:
+def completed(spec: JsonObject) -> JsonObject:
     """The spec of a pod with what a real API server gives it before it asks anybody."""
     there = spec.get("tolerations") or []
     lost = [
