@@ -21,10 +21,13 @@ from ops.sandbox.scenario.platform import convert, suspend
 from services.runtime.cluster_port import Resource
 
 PODS = Resource(plural="pods", kind="Pod")
+WORKLOADS = "workloads.kueue.x-k8s.io"
 Name = tuple[str, str]
 """Namespace (empty for cluster-wide kinds) and name."""
 PATIENCE_S = 120.0
 """How long nothing may change while a test waits for something."""
+UNTIL_ENDED_S = 1_000_000
+"""How long pods run that a test ends: on a busy machine shorter ones end before anybody has seen them run."""
 
 
 class Cluster(Protocol):
@@ -86,7 +89,12 @@ async def end_pods(cluster: Cluster, client: KubeClient, namespace: str, job: st
     for (space, name), pod in dict(cluster.of("pods")).items():
         owners = pod["metadata"].get("ownerReferences", ())
         if space == namespace and any(one["name"] == job for one in owners):
-            await client.merge(PODS, namespace, name, {"metadata": {"annotations": {RUN_SECONDS: "0"}}})
+            await end_pod(client, namespace, name)
+
+
+async def end_pod(client: KubeClient, namespace: str, name: str) -> None:
+    """Have a pod that runs end, as its annotations say how."""
+    await client.merge(PODS, namespace, name, {"metadata": {"annotations": {RUN_SECONDS: "0"}}})
 
 
 class Embedded:
@@ -162,9 +170,17 @@ class Embedded:
         try:
             while not holds():
                 check()
-                await asyncio.wait_for(queue.get(), PATIENCE_S)
+                try:
+                    await asyncio.wait_for(queue.get(), PATIENCE_S)
+                except TimeoutError:
+                    raise AssertionError(self._what_stands_still()) from None
         finally:
             self.embedded.store.unwatch(queue)
+
+    def _what_stands_still(self) -> str:
+        pods = {name: one.get("status", {}).get("phase") for name, one in self.of("pods").items()}
+        told = {name: one.get("status", {}).get("conditions") for name, one in self.of(WORKLOADS).items()}
+        return f"nothing changed for {PATIENCE_S:g} s; pods: {pods}; workloads: {told}"
 
     async def restart(self, *, forget: bool = False) -> None:
         await self.embedded.stop()

@@ -10,10 +10,10 @@ from events.settings import SettingsObserved
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Running
 from services.runtime.own_task import stopped
-from tests.stage.cluster import Cluster
+from tests.stage.cluster import WORKLOADS, Cluster
 from tests.stage.stage import Stage
 
-WORKLOADS, JOBS = "workloads.kueue.x-k8s.io", "jobs.batch"
+JOBS = "jobs.batch"
 
 
 class KuelogWorker:

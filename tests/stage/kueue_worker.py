@@ -18,14 +18,14 @@ from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node
 from services.jobs.kinds.table import DEPLOYMENT, POD, STATEFUL_SET
 from tests.places import ROOT
 from tests.stage.api_server import ApiServer
-from tests.stage.cluster import end_pods
+from tests.stage.cluster import WORKLOADS, end_pods
 from tests.stage.definitions import definitions_of
 from tests.stage.installation import SPACES, Installation, put_there, served
 from tests.stage.kueue_manager import SPACE, KueueManager, program
 from tests.stage.real import Real
 from tests.stage.stage import QUEUES
 
-WORKLOADS, JOBS = "workloads.kueue.x-k8s.io", "jobs.batch"
+JOBS = "jobs.batch"
 _TOKEN_S = 6 * 3600
 
 

@@ -9,9 +9,9 @@ from events.timestamp import format_timestamp
 from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.failures import ApiFailure
 from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node
-from tests.stage.cluster import Embedded
+from tests.stage.cluster import WORKLOADS, Embedded, end_pods
 
-WORKLOADS, JOBS = "workloads.kueue.x-k8s.io", "jobs.batch"
+JOBS = "jobs.batch"
 
 
 class Worker:
@@ -46,6 +46,14 @@ class Worker:
     @property
     def jobs(self) -> list[dict[str, Any]]:
         return list(self.embedded.store.of(JOBS).values())
+
+    async def end_pods(self, job: str) -> None:
+        """Have the pods of a Job end well."""
+        client = await self.cluster.connect("tests")
+        try:
+            await end_pods(self.cluster, client, "default", job)
+        finally:
+            await client.close()
 
     def admit(self) -> None:
         self.admits = True

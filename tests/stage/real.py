@@ -14,7 +14,7 @@ from ops.production.process.clock import ScaledClock
 from services.jobs.kinds.table import KINDS, SERVING
 from services.runtime.cluster_port import ObjectConflict, ObjectMissing, Resource
 from tests.stage.caches import Caches
-from tests.stage.cluster import PATIENCE_S, Name
+from tests.stage.cluster import PATIENCE_S, WORKLOADS, Name
 from tests.stage.installation import APPLY, DEFINED, JOBS, SPACES, Installation, served
 from tests.stage.players import Players
 
@@ -45,7 +45,6 @@ SWEPT = (
     *(one["metadata"]["name"] for one in definitions()),
 )
 """Kinds of which nothing outlives a test; of others goes what it has made itself."""
-WORKLOADS = "workloads.kueue.x-k8s.io"
 KNOWN = frozenset({one.group for one in (*KINDS, *SERVING.values())})
 _FLOWS = "/apis/flowcontrol.apiserver.k8s.io/v1"
 _TOO_MANY = 429

@@ -12,6 +12,7 @@ from ops.production.log.streams import PARTITION
 from ops.queries.replay import fold_partition
 from services.applier.writing import WORKLOADS
 from services.runtime.cluster_port import ObjectConflict
+from tests.stage.cluster import UNTIL_ENDED_S
 from tests.stage.stage import Stage, job
 from tests.stories.test_checks import conditions, require, workload
 
@@ -23,7 +24,7 @@ async def staged(stage: Stage, play: Callable[[Stage], Awaitable[None]]) -> None
     """A queue that requires two checks, a job that waits for them, and what is played with it."""
     await require(stage, *NAMES)
     stage.serve()
-    await stage.add(job("patient", 500))
+    await stage.add(job("patient", UNTIL_ENDED_S))
     await stage.until(lambda: len(checks(stage)) == 2 and "QuotaReserved" in conditions(stage))
     await asyncio.wait_for(play(stage), 60)
     _, replayed = fold_partition(PARTITION, await read_everything(stage.bus), verify=True)

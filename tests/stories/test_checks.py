@@ -5,6 +5,7 @@ from typing import Any
 
 from services.applier.writing import WORKLOADS
 from services.runtime.cluster_port import ObjectConflict, Resource
+from tests.stage.cluster import UNTIL_ENDED_S
 from tests.stage.stage import CLUSTER_QUEUES, Stage, job
 
 CHECK = {
@@ -59,7 +60,7 @@ async def say(stage: Stage, state: str) -> None:
 
 
 async def play(stage: Stage) -> None:
-    await stage.add(job("patient", 500))
+    await stage.add(job("patient", UNTIL_ENDED_S))
     await stage.until(lambda: check(stage) == "Pending" and "QuotaReserved" in conditions(stage))
     assert not stage.running("patient")
     await say(stage, "Ready")

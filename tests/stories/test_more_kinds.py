@@ -10,6 +10,7 @@ from ops.production.configuration.configuration_file import read_configuration
 from ops.production.deploy.chart import NAMESPACE
 from services.jobs.kinds.table import RAY_JOB
 from services.runtime.cluster_port import Resource
+from tests.stage.cluster import UNTIL_ENDED_S
 from tests.stage.stage import JOBS, Stage, job
 from tests.stories.job_samples import SAMPLED, child, definition, pod
 from tests.stories.test_job_kinds import Play, prepare
@@ -100,7 +101,7 @@ async def test_what_a_managed_job_owns_is_no_job_of_its_own(stage: Stage) -> Non
 
 async def test_fewer_pods_may_be_let_in_and_a_stopped_job_is_as_it_was(stage: Stage) -> None:
     stage.serve()
-    wide: dict[str, Any] = job("wide", 500)
+    wide: dict[str, Any] = job("wide", UNTIL_ENDED_S)
     wide["metadata"]["annotations"] = {"kueue.x-k8s.io/job-min-parallelism": "1"}
     wide["spec"] |= {"parallelism": 3, "completions": 3}
     await stage.add(wide)

@@ -30,6 +30,7 @@ from services.runtime.cluster_port import Resource
 from services.runtime.own_task import stopped
 from tests.ops.production.deploy.test_least_rights import granted, question
 from tests.ops.production.kubernetes.recording import recording
+from tests.stage.cluster import UNTIL_ENDED_S
 from tests.stage.kuelog_worker import KuelogWorker
 from tests.stage.kueue_worker import KueueWorker
 from tests.stage.played_kueue import Worker
@@ -156,7 +157,7 @@ async def managing(
 async def test_a_job_runs_where_it_is_admitted_first_and_nothing_of_it_stays_there(tmp_path: Path) -> None:
     async with asyncio.timeout(120), Stage(tmp_path) as stage, clusters(stage, tmp_path) as (w1, w2):
         w1.admits = False
-        await stage.add(delegated("patient", 30))
+        await stage.add(delegated("patient", UNTIL_ENDED_S))
         await w1.cluster.until(lambda: bool(w1.copies))
         await stage.until(lambda: check_of(stage) == ("Ready", 'The workload was admitted on "w2"'))
         await stage.until(lambda: workload(stage).get("status", {}).get("clusterName") == "w2")
@@ -166,6 +167,7 @@ async def test_a_job_runs_where_it_is_admitted_first_and_nothing_of_it_stays_the
         (there,) = w2.jobs
         assert there["metadata"]["labels"]["kueue.x-k8s.io/multikueue-origin"] == "multikueue"
         assert "managedBy" not in there["spec"]
+        await w2.end_pods("patient")
         await stage.until(lambda: stage.complete("patient"))
         await stage.until(lambda: conditions(stage).get("Finished", ("", ""))[0] == "True")
         await w2.cluster.until(lambda: not w2.copies and not w2.jobs)
@@ -174,7 +176,7 @@ async def test_a_job_runs_where_it_is_admitted_first_and_nothing_of_it_stays_the
 async def test_a_job_that_is_evicted_there_comes_back_and_is_tried_again(tmp_path: Path) -> None:
     async with asyncio.timeout(120), Stage(tmp_path) as stage, clusters(stage, tmp_path) as (w1, w2):
         w2.admits = False
-        await stage.add(delegated("patient", 300))
+        await stage.add(delegated("patient", UNTIL_ENDED_S))
         await stage.until(lambda: stage.running("patient"))
         w1.admits = False
         w1.evict()
@@ -190,7 +192,7 @@ async def test_what_runs_in_a_cluster_that_is_lost_for_too_long_runs_in_another_
 ) -> None:
     async with asyncio.timeout(150), Stage(tmp_path) as stage, clusters(stage, tmp_path) as (w1, w2):
         w2.admits = False
-        await stage.add(delegated("patient", 3000))
+        await stage.add(delegated("patient", UNTIL_ENDED_S))
         await stage.until(lambda: stage.running("patient"))
         w2.admit()
         await w1.stop()
@@ -211,7 +213,7 @@ async def test_a_job_is_tried_where_the_dispatcher_of_somebody_else_names_a_clus
         clusters(stage, tmp_path, settings=settings) as (w1, w2),
     ):
         w1.admits = w2.admits = False
-        await stage.add(delegated("patient", 300))
+        await stage.add(delegated("patient", UNTIL_ENDED_S))
         before = await named(stage, "w2")
         await w2.cluster.until(lambda: bool(w2.copies))
         await stage.until(lambda: workload(stage)["metadata"]["annotations"][DECISION] != before)
@@ -259,7 +261,7 @@ async def test_a_kubeconfig_that_may_not_be_used_is_refused_and_named_on_the_clu
 async def test_a_second_name_of_a_cluster_is_refused_and_what_runs_there_runs_on(tmp_path: Path) -> None:
     async with asyncio.timeout(60), Stage(tmp_path) as stage, clusters(stage, tmp_path) as (w1, w2):
         w2.admits = False
-        await stage.add(delegated("patient", 3000))
+        await stage.add(delegated("patient", UNTIL_ENDED_S))
         await stage.until(lambda: stage.running("patient"))
         (there,) = w1.jobs
         meta, source = {"name": "a"}, {"kubeConfig": {"location": "w1", "locationType": "Secret"}}

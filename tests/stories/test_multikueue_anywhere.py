@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from services.jobs.kinds.pods import is_gated
+from tests.stage.cluster import UNTIL_ENDED_S
 from tests.stage.kuelog_worker import KuelogWorker
 from tests.stage.played_kueue import Worker
 from tests.stage.stage import PODS, Stage
@@ -23,7 +24,7 @@ async def test_a_job_is_evicted_in_one_worker_and_ends_in_the_other(stage: Stage
     async with asyncio.timeout(200), managing(stage, [kueue, ours]):
         await ours.stage.client.create(PODS, "default", pod("local", urgent=True, **{"nvidia.com/gpucores": "90"}))
         await ours.stage.until(lambda: Pods(ours.stage).phase("local") == "Running")
-        await stage.add(delegated("patient", 30))
+        await stage.add(delegated("patient", UNTIL_ENDED_S))
         await stage.until(lambda: workload(stage).get("status", {}).get("clusterName") == "w1")
         await stage.until(lambda: stage.running("patient"))
         kueue.admits = False
@@ -31,6 +32,8 @@ async def test_a_job_is_evicted_in_one_worker_and_ends_in_the_other(stage: Stage
         await stage.until(lambda: workload(stage).get("status", {}).get("clusterName") is None)
         await ours.stage.client.delete(PODS, "default", "local")
         await stage.until(lambda: workload(stage).get("status", {}).get("clusterName") == "w2")
+        await ours.stage.until(lambda: ours.stage.running("patient"))
+        await ours.stage.end_pods("patient")
         await stage.until(lambda: stage.complete("patient"))
         await stage.until(lambda: conditions(stage).get("Finished", ("", ""))[0] == "True")
         await ours.stage.until(lambda: not ours.jobs)
@@ -44,13 +47,15 @@ async def test_a_pod_that_has_to_make_room_there_waits_here_as_if_it_had_never_r
     async with asyncio.timeout(200), managing(stage, [worker]):
         here, there = Pods(stage), Pods(worker.stage)
         big = {"nvidia.com/gpumem": "30000", "nvidia.com/gpucores": "90"}
-        await stage.client.create(PODS, "default", pod("patient", seconds=30))
+        await stage.client.create(PODS, "default", pod("patient"))
         await stage.until(lambda: here.phase("patient") == "Running")
-        await worker.stage.client.create(PODS, "default", pod("local", urgent=True, seconds=5000, **big))
+        await worker.stage.client.create(PODS, "default", pod("local", urgent=True, **big))
         await stage.until(lambda: here.phase("patient") == "Pending")
         assert is_gated(here.of("patient")) and not here.of("patient")["status"].get("containerStatuses")
         await there.until(lambda: there.phase("local") == "Running")
         await worker.stage.client.delete(PODS, "default", "local")
+        await there.until(lambda: there.phase("patient") == "Running")
+        await there.end("patient")
         await stage.until(lambda: here.phase("patient") == "Succeeded")
         (name,) = here.workloads()
         await here.until(lambda: here.reason(name) == "Succeeded")

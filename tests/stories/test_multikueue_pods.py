@@ -42,7 +42,7 @@ async def elsewhere(
 async def test_a_pod_runs_there_is_shown_here_and_leaves_nothing_there(tmp_path: Path) -> None:
     async with elsewhere(tmp_path, "w1") as (stage, (worker,)):
         here, there = Pods(stage), Pods(worker.stage)
-        await stage.client.create(PODS, "default", pod("alone", seconds=20))
+        await stage.client.create(PODS, "default", pod("alone"))
         await stage.until(lambda: check_of(stage) == ("Ready", 'The workload was admitted on "w1"'))
         await stage.until(lambda: here.phase("alone") == "Running")
         assert is_gated(here.of("alone")) and "nodeName" not in here.of("alone")["spec"], "it does not run here"
@@ -51,6 +51,7 @@ async def test_a_pod_runs_there_is_shown_here_and_leaves_nothing_there(tmp_path:
         labels = there.of("alone")["metadata"]["labels"]
         assert (labels[ORIGIN], labels[PREBUILT]) == ("multikueue", name)
         assert [one["name"] for one in there.workloads()[name]["metadata"]["ownerReferences"]] == ["alone"]
+        await there.end("alone")
         await here.until(lambda: here.reason(name) == "Succeeded")
         assert here.phase("alone") == "Succeeded"
         await worker.stage.until(lambda: not worker.copies and not there.of("alone"))
@@ -60,10 +61,11 @@ async def test_a_group_runs_there_as_a_whole(tmp_path: Path) -> None:
     async with elsewhere(tmp_path, "w1") as (stage, (worker,)):
         here, there = Pods(stage), Pods(worker.stage)
         for name in ("g-0", "g-1"):
-            await stage.client.create(PODS, "default", member(name, "gang", 2, seconds=20))
+            await stage.client.create(PODS, "default", member(name, "gang", 2))
         await stage.until(lambda: here.phase("g-0") == here.phase("g-1") == "Running")
         assert is_gated(here.of("g-0")) and is_gated(here.of("g-1"))
         await there.until(lambda: len(there.workloads()["gang"]["metadata"].get("ownerReferences", ())) == 2)
+        await there.end("g-0", "g-1")
         await here.until(lambda: here.reason("gang") == "Succeeded")
         await worker.stage.until(lambda: not worker.copies and not there.of("g-0") and not there.of("g-1"))
 
@@ -71,10 +73,10 @@ async def test_a_group_runs_there_as_a_whole(tmp_path: Path) -> None:
 async def test_pods_that_have_to_make_room_there_wait_here_again_and_run_in_the_other_cluster(tmp_path: Path) -> None:
     async with elsewhere(tmp_path, "w1", "w2") as (stage, (w1, w2)):
         here = Pods(stage)
-        blocking = pod("urgent", urgent=True, seconds=5000, **URGENT)
+        blocking = pod("urgent", urgent=True, **URGENT)
         await w2.stage.client.create(PODS, "default", blocking)
         await Pods(w2.stage).until(lambda: Pods(w2.stage).phase("urgent") == "Running")
-        await stage.client.create(PODS, "default", pod("patient", seconds=300))
+        await stage.client.create(PODS, "default", pod("patient"))
         await stage.until(lambda: here.phase("patient") == "Running")
         await w1.stage.client.create(PODS, "default", blocking)
         await stage.until(lambda: here.phase("patient") == "Pending")
@@ -88,7 +90,7 @@ async def test_pods_that_have_to_make_room_there_wait_here_again_and_run_in_the_
 async def test_a_pod_that_is_deleted_here_is_gone_there(tmp_path: Path) -> None:
     async with elsewhere(tmp_path, "w1") as (stage, (worker,)):
         here, there = Pods(stage), Pods(worker.stage)
-        await stage.client.create(PODS, "default", pod("alone", seconds=5000))
+        await stage.client.create(PODS, "default", pod("alone"))
         await stage.until(lambda: here.phase("alone") == "Running")
         await stage.client.delete(PODS, "default", "alone")
         await stage.until(lambda: not here.of("alone") and not here.workloads())

@@ -11,6 +11,7 @@ from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node
 from projections.devices.annotations.allocated_cards import USE_UUID, pod_shares
 from projections.devices.holdings.drift import all_findings
 from projections.world import World
+from tests.stage.cluster import UNTIL_ENDED_S
 from tests.stage.stage import CLUSTER_QUEUES, Stage
 from tests.stories.test_pods import PODS, Pods, member
 
@@ -31,7 +32,7 @@ async def many_cards(stage: Stage) -> None:
     await stage.client.merge(CLUSTER_QUEUES, "", "team", {"spec": {"resourceGroups": groups}})
 
 
-def wide(name: str, count: int, *, seconds: int = 500, indexed: bool = True, **notes: str) -> JsonObject:
+def wide(name: str, count: int, *, seconds: int = UNTIL_ENDED_S, indexed: bool = True, **notes: str) -> JsonObject:
     container = {"name": "main", "image": "x", "resources": {"limits": {"nvidia.com/gpu": 1, **WIDE}}}
     return {
         "apiVersion": "batch/v1",

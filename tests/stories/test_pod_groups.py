@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from events.api.labels import RUN_SECONDS
 from events.json_object import JsonObject
 from ops.production.archive.history import read_everything
 from ops.production.log.streams import PARTITION
@@ -49,10 +48,10 @@ async def replays(stage: Stage) -> None:
 async def test_a_pod_is_held_until_its_end_is_on_the_log(stage: Stage) -> None:
     stage.serve()
     pods = Pods(stage)
-    await created(stage, pod("alone", seconds=3600), pod("other"))
+    await created(stage, pod("alone"), pod("other"))
     await pods.until(lambda: pods.phase("alone") == "Running")
     assert held(pods, "alone", "other")
-    await stage.client.merge(PODS, "default", "alone", {"metadata": {"annotations": {RUN_SECONDS: "0"}}})
+    await pods.end("alone")
     await pods.until(lambda: pods.phase("alone") == "Succeeded" and not held(pods, "alone"))
     await pods.until(lambda: pods.phase("other") == "Running")
     await stage.client.delete(PODS, "default", "other")
@@ -65,13 +64,14 @@ async def test_a_preempted_group_keeps_its_workload_and_goes_on_with_other_pods(
     await created(stage, *(member(f"g-{i}", "gang", 2, **HALF) for i in range(2)))
     await pods.until(lambda: pods.phase("g-0") == pods.phase("g-1") == "Running")
     before = pods.workloads()["gang"]
-    await created(stage, pod("urgent", urgent=True, seconds=20, **BIG))
+    await created(stage, pod("urgent", urgent=True, **BIG))
     await pods.until(lambda: pods.phase("urgent") == "Running")
     for name in ("g-0", "g-1"):
         (why,) = [one for one in pods.of(name)["status"]["conditions"] if one["type"] == "TerminationTarget"]
         assert why["reason"] == "WorkloadEvictedDueToPreempted"
         assert pods.phase(name) == "Failed" and held(pods, name), "its place is kept"
     await pods.until(lambda: condition(pods, "gang", "WaitingForReplacementPods") == ("True", "Preempted"))
+    await pods.end("urgent")
     await pods.until(lambda: pods.phase("urgent") == "Succeeded")
     assert condition(pods, "gang", "QuotaReserved")[0] == "False", "nobody is in line who has no pods"
     await created(stage, member("h-0", "gang", 2, **HALF))
@@ -144,7 +144,7 @@ async def test_a_group_that_is_deleted_while_it_runs_waits_for_other_pods_and_go
     await stage.client.delete(WORKLOADS, "default", "gang")
     await pods.until(lambda: not any(pods.of(name) for name in ("g-0", "g-1", "again")))
     await pods.until(lambda: len(told(stage, "WorkloadDeleted")) == 1)
-    await created(stage, pod("next", urgent=False, seconds=500, **BIG))
+    await created(stage, pod("next", urgent=False, **BIG))
     await pods.until(lambda: pods.phase("next") == "Running")
     assert list(pods.workloads()) != ["gang"]
 
@@ -180,11 +180,12 @@ async def test_a_group_that_may_not_be_retried_is_over_when_its_pods_are(stage: 
 async def test_a_group_is_finished_when_all_have_succeeded_and_then_its_pods_may_go(stage: Stage) -> None:
     stage.serve()
     pods = Pods(stage)
-    await created(stage, member("g-0", "gang", 2, seconds=2), member("g-1", "gang", 2, seconds=200))
+    await created(stage, member("g-0", "gang", 2, seconds=2), member("g-1", "gang", 2))
     await pods.until(lambda: pods.phase("g-0") == "Succeeded" and pods.phase("g-1") == "Running")
     await pods.until(lambda: bool(pods.workloads()["gang"]["status"].get("reclaimablePods")))
     await stage.client.delete(PODS, "default", "g-0")
     assert pods.phase("g-0") == "Succeeded" and held(pods, "g-0"), "it counts until the group is over"
+    await pods.end("g-1")
     await pods.until(lambda: condition(pods, "gang", "Finished") == ("True", "Succeeded"))
     await pods.until(lambda: not pods.of("g-0") and not held(pods, "g-1"))
 

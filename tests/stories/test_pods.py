@@ -8,13 +8,14 @@ from events.json_object import JsonObject
 from services.jobs.defaulting import waiting
 from services.jobs.kinds.pods import is_gated
 from services.runtime.cluster_port import Resource
+from tests.stage.cluster import UNTIL_ENDED_S, end_pod
 from tests.stage.stage import Stage
 
 PODS = Resource(plural="pods", kind="Pod")
 CARD = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 10000, "nvidia.com/gpucores": 40}
 
 
-def pod(name: str, *, urgent: bool = False, seconds: int = 500, **notes: str) -> JsonObject:
+def pod(name: str, *, urgent: bool = False, seconds: int = UNTIL_ENDED_S, **notes: str) -> JsonObject:
     labels = {"kueue.x-k8s.io/queue-name": "team"} | ({"kueue.x-k8s.io/priority-class": "urgent"} if urgent else {})
     return {
         "apiVersion": "v1",
@@ -58,6 +59,11 @@ class Pods:
         found = self.workloads().get(name, {}).get("status", {}).get("conditions") or ()
         return next((one["reason"] for one in found if one["type"] == kind and one["status"] == "True"), "")
 
+    async def end(self, *names: str) -> None:
+        """Have pods that run end."""
+        for name in names:
+            await end_pod(self.stage.client, "default", name)
+
     async def until(self, holds: Callable[[], bool]) -> None:
         await asyncio.wait_for(self.stage.until(holds), 60)
 
@@ -65,13 +71,14 @@ class Pods:
 async def test_a_pod_waits_at_the_gate_runs_and_ends(stage: Stage) -> None:
     stage.serve()
     pods = Pods(stage)
-    made = await stage.client.create(PODS, "default", pod("alone", seconds=5))
+    made = await stage.client.create(PODS, "default", pod("alone"))
     assert is_gated(made) and made["metadata"]["labels"]["kueue.x-k8s.io/managed"] == "true"
     await pods.until(lambda: pods.phase("alone") == "Running")
     assert pods.of("alone")["spec"]["nodeSelector"] == {"zone": "a"}
     assert pods.of("alone")["metadata"]["annotations"]["nvidia.com/use-gpuuuid"]
     (name,) = pods.workloads()
     assert pods.of("alone")["metadata"]["annotations"]["kueue.x-k8s.io/workload"] == name
+    await pods.end("alone")
     await pods.until(lambda: pods.reason(name) == "Succeeded")
 
 
@@ -97,16 +104,17 @@ async def test_a_pod_that_has_to_make_room_is_told_so_and_deleted(stage: Stage) 
 async def test_a_group_is_let_in_when_it_is_whole_and_ends_when_all_have(stage: Stage) -> None:
     stage.serve()
     pods = Pods(stage)
-    await stage.client.create(PODS, "default", member("g-0", "gang", 2, seconds=10))
+    await stage.client.create(PODS, "default", member("g-0", "gang", 2))
     await stage.client.create(PODS, "default", pod("later", seconds=1))
     await pods.until(lambda: pods.phase("later") == "Succeeded")
     assert is_gated(pods.of("g-0")) and "gang" not in pods.workloads(), "one of two is missing"
-    await stage.client.create(PODS, "default", member("g-1", "gang", 2, seconds=10))
+    await stage.client.create(PODS, "default", member("g-1", "gang", 2))
     await pods.until(lambda: pods.phase("g-0") == pods.phase("g-1") == "Running")
     found = pods.workloads()["gang"]
     assert [one["count"] for one in found["spec"]["podSets"]] == [2]
     assert {one["name"] for one in found["metadata"]["ownerReferences"]} == {"g-0", "g-1"}
     assert found["metadata"]["annotations"]["kueue.x-k8s.io/is-group-workload"] == "true"
+    await pods.end("g-0", "g-1")
     await pods.until(lambda: pods.reason("gang") == "Succeeded")
 
 

@@ -13,6 +13,7 @@ from ops.production.served import SERVICES
 from ops.queries.replay import fold_partition
 from services.provisioning_kinds import REQUESTS
 from services.runtime.cluster_port import ObjectInvalid, Resource
+from tests.stage.cluster import UNTIL_ENDED_S
 from tests.stage.stage import Stage, job
 from tests.stories.autoscaler import (
     CLASS,
@@ -68,7 +69,7 @@ def owner_of(value: dict[str, Any]) -> tuple[str, str]:
 
 
 async def provisioned(stage: Stage) -> None:
-    patient: dict[str, Any] = job("patient", 500)
+    patient: dict[str, Any] = job("patient", UNTIL_ENDED_S)
     patient["metadata"]["annotations"] = {"provreq.kueue.x-k8s.io/ValidUntilSeconds": "60"}
     await stage.add(patient)
     request = await asked(stage, 1)
@@ -109,7 +110,7 @@ async def provisioned(stage: Stage) -> None:
 
 
 async def failed_too_often(stage: Stage) -> None:
-    await stage.add(job("patient", 500))
+    await stage.add(job("patient", UNTIL_ENDED_S))
     for attempt in (1, 2):
         await answer(stage, await asked(stage, attempt), Failed="no capacity")
         await stage.until(lambda count=attempt: check_of(stage, "patient").get("retryCount") == count)
@@ -137,7 +138,7 @@ async def booking_expired(stage: Stage) -> None:
 
 
 async def preempted(stage: Stage) -> None:
-    await stage.add(job("patient", 60))
+    await stage.add(job("patient", UNTIL_ENDED_S))
     first = await asked(stage, 1)
     await answer(stage, first, Provisioned="there")
     await stage.until(lambda: stage.running("patient"))
@@ -155,6 +156,8 @@ async def preempted(stage: Stage) -> None:
     await stage.until(another)
     assert not stage.running("patient"), "what was there for the first attempt counts no more"
     await answer(stage, requests(stage)[first["metadata"]["name"]], Provisioned="there")
+    await stage.until(lambda: stage.running("patient"))
+    await stage.end_pods("patient")
     await stage.until(lambda: stage.complete("patient"))
 
 
@@ -181,7 +184,7 @@ async def lost(stage: Stage) -> None:
 
 
 async def nothing_managed(stage: Stage) -> None:
-    await stage.add(job("patient", 500))
+    await stage.add(job("patient", UNTIL_ENDED_S))
     await stage.until(lambda: stage.running("patient"))
     assert check_of(stage, "patient")["message"] == "the provisioning request is not needed"
     assert not requests(stage)
@@ -210,7 +213,7 @@ async def test_a_check_without_a_good_configuration_is_inactive_until_it_has_one
     await stage.add(DEFINITION)
     await require_nodes(stage)
     stage.serve()
-    await stage.add(job("patient", 500))
+    await stage.add(job("patient", UNTIL_ENDED_S))
 
     def active() -> tuple[str, str, str]:
         found = stage.get("admissionchecks.kueue.x-k8s.io", "", "nodes")
@@ -244,7 +247,7 @@ async def test_a_cluster_without_an_autoscaler_is_told_of_and_asked_when_it_gets
     await stage.add(config())
     await require_nodes(stage)
     stage.serve()
-    await stage.add(job("patient", 500))
+    await stage.add(job("patient", UNTIL_ENDED_S))
     await stage.until(lambda: "knows no ProvisioningRequest" in check_of(stage, "patient").get("message", ""))
     await stage.until(lambda: "FailedCreate" in told(stage))
     assert check_of(stage, "patient")["state"] == "Pending" and not stage.running("patient")
@@ -263,7 +266,7 @@ async def test_an_applier_that_dies_while_it_asks_leaves_one_request_behind(cras
     stage.serve(*(one for one in SERVICES if one != "applier"), replica="others")
     mortal = await stage.start_process("applier", crash)
     await mortal.serving()
-    await stage.add(job("patient", 500))
+    await stage.add(job("patient", UNTIL_ENDED_S))
     assert await mortal.ended() == -9
     stage.serve("applier", replica="successor")
     request = await asked(stage, 1)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from ops.sandbox.embedded_cluster.faults import RequestFault
+from tests.stage.cluster import UNTIL_ENDED_S
 from tests.stage.stage import CLUSTER_QUEUES, Stage, job
 
 KEY = "clusterqueues.kueue.x-k8s.io"
@@ -28,8 +29,8 @@ async def test_a_queue_shows_who_waits_and_runs_in_it_and_what_they_use(stage: S
     await stage.until(lambda: counts(stage) == (0, 0, 0))
     assert active(stage) == ("True", "Ready", "Can admit new workloads")
     since = status(stage)["conditions"][0]["lastTransitionTime"]
-    await stage.add(job("patient", 500))
-    await stage.add(job("second", 500))
+    await stage.add(job("patient", UNTIL_ENDED_S))
+    await stage.add(job("second", UNTIL_ENDED_S))
     local = ("localqueues", "default")
     await stage.until(lambda: counts(stage) == counts(stage, *local) == (1, 1, 1))
     assert active(stage, *local) == ("True", "Ready", "Can submit new workloads to localQueue")
@@ -57,7 +58,7 @@ async def test_a_stopped_queue_says_so_and_so_do_the_doors_to_it(stage: Stage) -
         "ClusterQueueIsInactive",
         "Can't submit new workloads to clusterQueue",
     )
-    await stage.add(job("patient", 500))
+    await stage.add(job("patient", UNTIL_ENDED_S))
     await stage.until(lambda: counts(stage) == (1, 0, 0))
 
 
@@ -92,7 +93,7 @@ async def test_a_queue_shows_that_its_budget_is_used_up_and_its_users_are_told(s
 
     local = ("localqueues", "default")
     await stage.until(lambda: within() == within(*local) == "True")
-    await stage.add(job("patient", 500))
+    await stage.add(job("patient", UNTIL_ENDED_S))
     await stage.until(lambda: within() == within(*local) == "False")
 
     def told(kind: str) -> set[str]:

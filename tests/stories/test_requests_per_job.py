@@ -5,8 +5,10 @@ from typing import Any
 
 import msgspec
 
+from events.api.labels import RUN_SECONDS
 from events.settings import PodsReadyRule, SettingsObserved
 from services.runtime.cluster_port import Resource, Writer
+from tests.stage.cluster import UNTIL_ENDED_S
 from tests.stage.stage import Stage
 
 QUEUE = (
@@ -64,7 +66,10 @@ def job(name: str) -> dict[str, Any]:
         "kind": "Job",
         "metadata": {"name": name, "namespace": "default", "labels": {"kueue.x-k8s.io/queue-name": "cpus"}},
         "spec": {
-            "template": {"spec": {"restartPolicy": "Never", "containers": [container], "tolerations": TOLERATIONS}}
+            "template": {
+                "metadata": {"annotations": {RUN_SECONDS: str(UNTIL_ENDED_S)}},
+                "spec": {"restartPolicy": "Never", "containers": [container], "tolerations": TOLERATIONS},
+            }
         },
     }
 

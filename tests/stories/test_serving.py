@@ -208,11 +208,12 @@ async def test_a_stateful_set_that_makes_room_comes_back_when_it_may(stage: Stag
     await found.pods(0, 1)
     await pods.until(lambda: pods.phase("s-0") == pods.phase("s-1") == "Running")
     name = workload_of(pods)
-    await stage.client.create(PODS, "default", pod("urgent", urgent=True, seconds=20, **BIG))
+    await stage.client.create(PODS, "default", pod("urgent", urgent=True, **BIG))
     await pods.until(lambda: not pods.of("s-0") and not pods.of("s-1"))
     await found.pods(0, 1)
     await pods.until(lambda: pods.phase("urgent") == "Running")
     assert is_gated(pods.of("s-0")) and is_gated(pods.of("s-1"))
+    await pods.end("urgent")
     await pods.until(lambda: pods.phase("s-0") == pods.phase("s-1") == "Running")
     assert condition(pods, name, "WaitingForReplacementPods")[0] != "True"
     await replays(stage)
