@@ -22,6 +22,7 @@ from ops.production.visibility.server import Followed, VisibilityUnserved, follo
 from projections.world import World
 from tests.places import ROOT
 from tests.projections.queues.test_status import two_queues
+from tests.stage.cluster import UNTIL_ENDED_S
 from tests.stage.stage import SCALE, Stage, job
 
 BASE = f"/apis/{GROUP}/v1beta2"
@@ -126,7 +127,7 @@ async def test_kubectl_reads_positions_from_a_cluster_that_aggregates_it(embedde
     stage.embedded.aggregated[GROUP] = Visibility(Followed(running).world)
     stage.tasks.append(asyncio.create_task(running.run()))
     for name in ("first", "second", "third"):
-        await stage.add(job(name, 500))
+        await stage.add(job(name, UNTIL_ENDED_S))
         await stage.until(lambda name=name: any(name in key[1] for key in workloads(stage)))
     await stage.until(lambda: stage.running("first"))
     async with asyncio.timeout(120):
@@ -171,7 +172,7 @@ async def test_a_process_of_its_own_needs_nothing_but_the_bus_and_exports_how_fa
     stage = embedded_stage
     stage.serve()
     for name in ("first", "second"):
-        await stage.add(job(name, 500))
+        await stage.add(job(name, UNTIL_ENDED_S))
     await stage.until(lambda: stage.running("first") or stage.running("second"))
     server = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "ops.cli.main", "visibility", "--nats", stage.server.url),
