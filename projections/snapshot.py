@@ -45,7 +45,7 @@ from projections.devices.registration.card_health import CardHealth
 from projections.fair_sharing.ledger import Entered, UsageRecord
 from projections.json_in_pieces import fields_as_json, rows_as_json
 from projections.object_versions import SavedVersion
-from projections.preemption.protection_expiry import schedule_protection_expiry
+from projections.preemption.protection_by_time import begin_protection
 from projections.queues.order import place_of
 from projections.queues.pending_queues import PlaceInLine, Scan, ScanProgress
 from projections.quota.charge_quota import charge_quota
@@ -296,7 +296,7 @@ def _world_of(tables: Tables, workloads: Iterable[SavedWorkload]) -> World:  # n
             holder = world.workloads[key]
             charge_quota(world.quota, world.holding, world.trail, holder)
             world.domains.charge(key, holder.admission.assignments if holder.admission is not None else ())
-            schedule_protection_expiry(world, world.workloads[key])
+            begin_protection(world, world.workloads[key])
     for scope, spent in world.budgets.items():
         world.put_budget(scope, spent)
     for key, dispatch in world.dispatches.items():

@@ -34,7 +34,7 @@ from projections.folds.eviction import evicted, preempted
 from projections.folds.held_domains import hold_domains, leave_domains
 from projections.log_position import LogPosition
 from projections.preemption.claims import end_claim
-from projections.preemption.protection_expiry import schedule_protection_expiry
+from projections.preemption.protection_by_time import begin_protection
 from projections.preemption.requested import answer_request, end_request, open_request
 from projections.preemption.state import PreemptionState
 from projections.queues.enqueue import remember_preemptor, requeue_refused
@@ -146,7 +146,7 @@ def _evolve_workload(  # noqa: C901 - one case per event
             workload = waits_for_start(with_condition(workload, condition), position)
             workload = replace(workload, decided=position.sequence, admitted_at=position.at)
             world.put_workload(workload)
-            schedule_protection_expiry(world, workload)
+            begin_protection(world, workload)
             _let_next_slice_try(world, workload)
         case PreemptionOrdered():
             answer_request(world.requests, world.answered, world.trail, event.preemptor, position.sequence)

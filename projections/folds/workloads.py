@@ -34,7 +34,7 @@ from projections.folds.held_domains import hold_domains
 from projections.folds.taken_over_dispatch import take_over_choice, take_over_dispatch
 from projections.log_position import LogPosition
 from projections.preemption.claims import end_claim
-from projections.preemption.protection_expiry import schedule_protection_expiry
+from projections.preemption.protection_by_time import begin_protection
 from projections.preemption.requested import end_request
 from projections.preemption.state import PreemptionState
 from projections.queues.enqueue import depends_on_namespace
@@ -261,7 +261,7 @@ def _charge_adopted(world: PreemptionState, workload: Workload) -> None:
     if workload.admission is not None and not workload.finished:
         charge_quota(world.quota, world.holding, world.trail, workload)
         hold_domains(world, workload, workload.admission.assignments)
-        schedule_protection_expiry(world, workload)
+        begin_protection(world, workload)
 
 
 def _asked(settings: SettingsObserved, spec: WorkloadSpec) -> WorkloadSpec:

@@ -1,4 +1,4 @@
-"""When workloads lose the protection that time gives them, so that somebody may preempt them after all.
+"""The protection that time gives to who is admitted: from when on others have to be asked for room, and until when.
 
 kuelog's own rules: a minimum run time and a cool-down after a preemption (see `PreemptionRules`).
 """
@@ -7,8 +7,8 @@ from projections.preemption.state import PreemptionState
 from projections.workloads.lifecycle import Workload
 
 
-def schedule_protection_expiry(world: PreemptionState, workload: Workload) -> None:
-    """Have the tree looked at when the workload's minimum run time and its cool-down are over, and now: whoever asked for its room has to ask others."""
+def begin_protection(world: PreemptionState, workload: Workload) -> None:
+    """Have the tree looked at now, as whoever asked for the workload's room has to ask others, and when its minimum run time and its cool-down are over."""
     if workload.admission is None:
         return
     queue = world.cluster_queues.get(workload.admission.cluster_queue)
