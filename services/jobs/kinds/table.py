@@ -112,7 +112,8 @@ RAY_JOB = JobKind(
         Ending(sign=_RAY_JOB_OVER, succeeded=True, message="status.message"),
     ),
     stopped=Sign(at="status.jobDeploymentStatus", values=("Suspended",)),
-    ready=Sign(at="status.jobDeploymentStatus", values=("Running",)),
+    # Its pods are those of its cluster; when its entrypoint is submitted says nothing of them.
+    ready=Sign(at="status.rayClusterStatus.state", values=("ready",)),
 )
 RAY_CLUSTER = JobKind(
     group="ray.io",

@@ -294,8 +294,12 @@ _KINDS = (
         spec=_ray_job,
         most=3,
         resized=_more_of_ray,
-        suspended=lambda _at: {"jobDeploymentStatus": "Suspended"},
-        running=lambda _at: {"jobDeploymentStatus": "Running", "jobStatus": "RUNNING"},
+        suspended=lambda _at: {"jobDeploymentStatus": "Suspended", "rayClusterStatus": {"state": "suspended"}},
+        running=lambda _at: {
+            "jobDeploymentStatus": "Running",
+            "jobStatus": "RUNNING",
+            "rayClusterStatus": {"state": "ready"},
+        },
         ended=lambda _at, fails: {
             "jobDeploymentStatus": "Complete",
             "jobStatus": "STOPPED" if fails else "SUCCEEDED",

@@ -1,4 +1,4 @@
-"""How a batch/v1 Job stands: what it needs no more pods for, and whether those that it needs are ready."""
+"""How a job stands: what it needs no more pods for, and whether those that it needs are ready."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from events.json_object import JsonObject
 from events.json_path import FieldBroken
 from services.jobs.job_status import count_indexes, ready_of, reclaimable_of
 from services.jobs.kinds.pod_readers import pods_of
-from services.jobs.kinds.table import JOB
+from services.jobs.kinds.table import JOB, RAY_JOB
 
 
 def job(*, indexed: bool = True, **status: Any) -> JsonObject:
@@ -49,6 +49,16 @@ def test_pods_are_ready_when_those_are_that_are_still_needed() -> None:
     ):
         found = job(**status)
         assert ready_of(JOB, found, pods_of(JOB, found)) is ready, status
+
+
+def test_the_pods_of_a_ray_job_are_ready_when_its_cluster_is_whatever_is_submitted_to_it() -> None:
+    for status, ready in (
+        ({"jobDeploymentStatus": "Initializing"}, False),
+        ({"jobDeploymentStatus": "Initializing", "rayClusterStatus": {"state": "ready"}}, True),
+        ({"jobDeploymentStatus": "Running", "rayClusterStatus": {"state": "ready"}}, True),
+        ({"jobDeploymentStatus": "Running", "rayClusterStatus": {"state": "failed"}}, False),
+    ):
+        assert ready_of(RAY_JOB, {"spec": {}, "status": status}, ()) is ready, status
 
 
 def test_indexes_that_cannot_be_read_are_named_with_their_field() -> None:
