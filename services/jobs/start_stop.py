@@ -7,6 +7,7 @@ from events.job_kind import JobKind
 from events.json_object import JsonObject, object_at
 from events.json_path import put
 from services.jobs.kinds.pod_readers import pods_of
+from services.jobs.kinds.spark import nodes_by_role
 from services.jobs.kinds.train_job import is_patched, patched, restored_patch
 from services.jobs.pod_sets.injection import inject, metadata_of, restore
 from services.jobs.pod_sets.pod_set import Injection, Original
@@ -29,6 +30,8 @@ def injected(kind: JobKind, job: JsonObject, injections: Sequence[Injection]) ->
     """The job with what each of its pod sets gets. Raises `FieldBroken` and `UpdateConflict`."""
     if kind.reader == "train job":
         return patched(job, injections)
+    if kind.reader == "spark":
+        job = nodes_by_role(job)
     by_name = {one.original.name: one for one in injections}
     for pods in pods_of(kind, job):
         injection = by_name.get(pods.known_as(by_name))

@@ -9,7 +9,7 @@ from services.jobs.job_status import finished_of, is_stopped, ready_of, reclaima
 from services.jobs.kinds.app_wrapper import counted_part
 from services.jobs.kinds.pod_readers import pods_of
 from services.jobs.kinds.table import APP_WRAPPER, JOB, JOB_SET, KINDS, RAY_CLUSTER, RAY_JOB, SPARK
-from services.jobs.pod_sets.pod_set import Injection, Original
+from services.jobs.pod_sets.pod_set import Injection, Original, Pods
 from services.jobs.start_stop import holds_injection, injected, restored
 
 KIND = {one.kind: one for one in KINDS}
@@ -58,6 +58,12 @@ def test_ray_counts_hosts_the_autoscaler_beside_the_head_and_the_pod_that_submit
     assert pods_of(RAY_JOB, {"spec": {"clusterSelector": {"ray.io/cluster": "c"}}}) == []
 
 
+def asked(pods: Pods) -> JsonObject:
+    """What the first container requests."""
+    requests: JsonObject = pods.template["spec"]["containers"][0]["resources"]["requests"]
+    return requests
+
+
 @pytest.mark.parametrize(
     ("spec", "kib"),
     [
@@ -74,6 +80,84 @@ def test_spark_takes_more_memory_than_its_heap(spec: JsonObject, kib: int) -> No
     assert executors.count == 3
     with pytest.raises(FieldBroken, match="not an amount of memory"):
         pods_of(SPARK, put(job, ("spec", "driver", "memory"), "much"))
+
+
+def test_sparks_own_settings_count_where_a_description_says_nothing() -> None:
+    settings = {
+        "spark.executor.instances": "5",
+        "spark.executor.memory": "8g",
+        "spark.executor.cores": "4",
+        "spark.kubernetes.driver.request.cores": "500m",
+        "spark.kubernetes.memoryOverheadFactor": "0.5",
+    }
+    job = {"spec": {"sparkConf": settings, "driver": {}, "executor": {}}}
+    driver, executors = pods_of(SPARK, job)
+    assert executors.count == 5
+    assert asked(executors) == {"cpu": 4, "memory": f"{12 * 1024**2}Ki"}
+    assert asked(driver) == {"cpu": "500m", "memory": f"{1536 * 1024}Ki"}
+    described = put(put(job, ("spec", "executor"), {"instances": 3, "memory": "1g", "cores": 1}), ("spec", "type"), "R")
+    _, executors = pods_of(SPARK, put(described, ("spec", "memoryOverheadFactor"), "0.4"))
+    assert executors.count == 3 and asked(executors) == {"cpu": 1, "memory": f"{int(1.4 * 1024**2)}Ki"}
+    assert pods_of(SPARK, {"spec": {"driver": {}, "executor": {}}})[1].count == 2, "as many as Spark starts by itself"
+
+
+@pytest.mark.parametrize(
+    ("at", "said", "field"),
+    [
+        (("spec", "sparkConf", "spark.executor.instances"), "many", "spec.sparkConf[spark.executor.instances]"),
+        (("spec", "sparkConf", "spark.driver.cores"), "half", "spec.sparkConf[spark.driver.cores]"),
+        (("spec", "memoryOverheadFactor"), "a tenth", "spec.memoryOverheadFactor"),
+        (("spec", "driver", "cores"), "two", "spec.driver.cores"),
+    ],
+)
+def test_what_spark_is_told_that_is_no_number_is_named(at: tuple[str, ...], said: str, field: str) -> None:
+    with pytest.raises(FieldBroken) as broken:
+        pods_of(SPARK, put({"spec": {"driver": {}, "executor": {}}}, at, said))
+    assert broken.value.field == field
+
+
+def test_what_runs_beside_spark_in_its_pods_counts_and_so_do_its_nodes_and_its_class() -> None:
+    beside = {"name": "proxy", "image": "p", "resources": {"requests": {"cpu": "2"}}}
+    role = {
+        "sidecars": [beside],
+        "initContainers": [{**beside, "name": "fetch"}],
+        "affinity": {"nodeAffinity": {}},
+        "priorityClassName": "high",
+        "labels": {"team": "a"},
+        "nodeSelector": {"disk": "fast"},
+        "template": {"spec": {"containers": [{"name": "spark-kubernetes-executor"}, beside]}},
+    }
+    driver, executors = pods_of(SPARK, {"spec": {"driver": {}, "executor": role, "nodeSelector": {"pool": "spark"}}})
+    pod = executors.template["spec"]
+    assert [one["name"] for one in pod["containers"]] == ["spark-kubernetes-executor", "proxy"], "once, not twice"
+    assert [one["name"] for one in pod["initContainers"]] == ["fetch"]
+    assert (pod["affinity"], pod["priorityClassName"]) == (role["affinity"], "high")
+    assert executors.template["metadata"]["labels"] == {"team": "a"}
+    assert pod["nodeSelector"] == {"pool": "spark", "disk": "fast"}
+    assert driver.template["spec"]["nodeSelector"] == {"pool": "spark"}
+
+
+def test_nodes_that_spark_is_told_for_all_its_pods_are_told_of_each_role_when_it_starts() -> None:
+    job: JsonObject = {
+        "metadata": {"name": "s"},
+        "spec": {"nodeSelector": {"pool": "spark"}, "driver": {}, "executor": {"nodeSelector": {"disk": "fast"}}},
+    }
+    given = [
+        Injection(
+            count=one.count,
+            original=Original(name=one.name, count=one.count, node_selector=one.template["spec"]["nodeSelector"]),
+            node_selector={"type": f"of {one.name}"},
+        )
+        for one in pods_of(SPARK, job)
+    ]
+    spec = injected(SPARK, job, given)["spec"]
+    assert "nodeSelector" not in spec, "Spark's operator refuses one that says both"
+    assert spec["driver"]["nodeSelector"] == {"pool": "spark", "type": "of driver"}
+    assert spec["executor"]["nodeSelector"] == {"pool": "spark", "disk": "fast", "type": "of executor"}
+    back = restored(SPARK, injected(SPARK, job, given), [one.original for one in given])
+    assert [one.template["spec"]["nodeSelector"] for one in pods_of(SPARK, back)] == [
+        one.original.node_selector for one in given
+    ]
 
 
 def test_a_wrapper_says_its_pods_itself_or_their_kinds_do() -> None:

@@ -7,6 +7,8 @@ import pytest
 from services.jobs.kinds.spark_rules import spark_problems
 from services.jobs.kinds.table import JOB, SPARK
 
+DYNAMIC = "spark.dynamicAllocation.enabled"
+
 
 @pytest.mark.parametrize(
     ("spec", "fields"),
@@ -15,6 +17,8 @@ from services.jobs.kinds.table import JOB, SPARK
         ({"mode": "cluster", "dynamicAllocation": {"enabled": False}}, []),
         ({"mode": "client"}, ["spec.mode"]),
         ({"dynamicAllocation": {"enabled": True}}, ["spec.dynamicAllocation.enabled"]),
+        ({"sparkConf": {DYNAMIC: "true"}}, [f"spec.sparkConf[{DYNAMIC}]"]),
+        ({"sparkConf": {DYNAMIC: "false"}}, []),
     ],
     ids=str,
 )
