@@ -3,7 +3,14 @@
 Rules: docs/rules/eviction.md#by-hand, docs/rules/objects.md#admission-gates, docs/rules/queues.md#class-changes
 """
 
-from events.api.labels import ADMISSION_GATED_BY, JOB_MIN_PARALLELISM, MAX_EXEC_TIME_SECONDS, QUEUE_NAME
+from events.api.labels import (
+    ADMISSION_GATED_BY,
+    JOB_COMPLETIONS_EQUAL_PARALLELISM,
+    JOB_MIN_PARALLELISM,
+    MAX_EXEC_TIME_SECONDS,
+    QUEUE_NAME,
+)
+from events.go_bool import as_bool
 from events.job_kind import JobKind
 from events.json_object import JsonObject, object_at
 from events.json_path import FieldBroken, look
@@ -21,7 +28,8 @@ from services.jobs.priority_class_rules import class_problems
 from services.validation.fields.admission_gates import gate_problems, gate_update_problems
 from services.validation.problem import Problem, forbidden, immutable, invalid
 
-_PARALLELISM = "spec.parallelism"
+_PARALLELISM, _COMPLETIONS = "spec.parallelism", "spec.completions"
+_AS_MANY = f"metadata.annotations[{JOB_COMPLETIONS_EQUAL_PARALLELISM}]"
 
 
 def job_problems(old: JsonObject | None, new: JsonObject, settings: SettingsObserved) -> list[Problem]:
@@ -32,6 +40,8 @@ def job_problems(old: JsonObject | None, new: JsonObject, settings: SettingsObse
     found = gates_changed(old, new)
     if old is None:
         return [*found, *_fewer(kind, new), *_said_problems(kind, new)]
+    if _minimum(old) != _minimum(new):
+        found += _fewer(kind, new)
     said = _said_problems(kind, old)
     found += [one for one in _said_problems(kind, new) if one not in said]
     of_pods = kind.reader == POD.reader
@@ -49,13 +59,13 @@ def gates_changed(old: JsonObject | None, new: JsonObject) -> list[Problem]:
 
 
 def _said_problems(kind: JobKind, job: JsonObject) -> list[Problem]:
-    """What a job of one of Ray's kinds or of Spark's says that can't be managed so."""
-    return [*ray_problems(kind, job), *spark_problems(kind, job)]
+    """What a job says that can't be managed so: one of Ray's kinds, of Spark's, or a Job with as many completions as pods."""
+    return [*ray_problems(kind, job), *spark_problems(kind, job), *_as_many(kind, job)]
 
 
 def _fewer(kind: JobKind, job: JsonObject) -> list[Problem]:
     """What is wrong with the least number of pods that a job says it can do with."""
-    text = object_at(job, "metadata", "annotations").get(JOB_MIN_PARALLELISM)
+    text = _minimum(job)
     if text is None or kind.reader != JOB.reader:
         return []
     field = f"metadata.annotations[{JOB_MIN_PARALLELISM}]"
@@ -68,6 +78,32 @@ def _fewer(kind: JobKind, job: JsonObject) -> list[Problem]:
     return [invalid(field, text, f"should be between 0 and {most}", "fewer pods than its parallelism, at least 1")]
 
 
+def _minimum(job: JsonObject) -> object:
+    return object_at(job, "metadata", "annotations").get(JOB_MIN_PARALLELISM)
+
+
+def _as_many(kind: JobKind, job: JsonObject) -> list[Problem]:
+    """What is wrong with a Job that is to have as many completions as it has pods, however many it is let in with."""
+    text = object_at(job, "metadata", "annotations").get(JOB_COMPLETIONS_EQUAL_PARALLELISM)
+    if text is None or kind.reader != JOB.reader:
+        return []
+    wanted = as_bool(text)
+    if wanted is None:
+        return [invalid(_AS_MANY, text, f'strconv.ParseBool: parsing "{text}": invalid syntax', "true or false")]
+    found: list[Problem] = []
+    if wanted and look(job, "spec.completionMode") != "Indexed":
+        found.append(invalid(_AS_MANY, text, "should not be enabled for NonIndexed jobs", "completionMode: Indexed"))
+    pods, completions = (1 if look(job, at) is None else look(job, at) for at in (_PARALLELISM, _COMPLETIONS))
+    if wanted and pods != completions:
+        what = f"should be equal to parallelism when {JOB_COMPLETIONS_EQUAL_PARALLELISM} is annotation is true"
+        found.append(invalid(_COMPLETIONS, completions, what, f"{pods}"))
+    return found
+
+
+def _wants_as_many(job: JsonObject) -> bool:
+    return bool(as_bool(object_at(job, "metadata", "annotations").get(JOB_COMPLETIONS_EQUAL_PARALLELISM)))
+
+
 def _of_running(kind: JobKind, old: JsonObject, new: JsonObject) -> list[Problem]:
     """What may not change of a job that runs: its queue, how long it may run, and how many pods it has, where these may be fewer."""
     found: list[Problem] = []
@@ -77,8 +113,10 @@ def _of_running(kind: JobKind, old: JsonObject, new: JsonObject) -> list[Problem
     seconds = labels_of(new).get(MAX_EXEC_TIME_SECONDS)
     if (runs or ran) and labels_of(old).get(MAX_EXEC_TIME_SECONDS) != seconds:
         found.append(immutable(f"metadata.labels[{MAX_EXEC_TIME_SECONDS}]", seconds or ""))
-    fewer = JOB_MIN_PARALLELISM in object_at(old, "metadata", "annotations")
-    if fewer and runs and ran and look(old, _PARALLELISM) != look(new, _PARALLELISM):
+    if kind.reader == JOB.reader and runs and ran and _wants_as_many(old) != _wants_as_many(new):
+        what = "field is immutable while the job is not suspended"
+        found.append(forbidden(_AS_MANY, what, "stop the job first: set its Workload inactive"))
+    if _minimum(old) is not None and runs and ran and look(old, _PARALLELISM) != look(new, _PARALLELISM):
         what = "cannot change when partial admission is enabled and the job is not suspended"
         found.append(forbidden(_PARALLELISM, what, "stop the job first: set its Workload inactive"))
     return found

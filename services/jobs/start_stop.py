@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from events.api.labels import JOB_COMPLETIONS_EQUAL_PARALLELISM, JOB_MIN_PARALLELISM, WORKLOAD
+from events.go_bool import as_bool
 from events.job_kind import JobKind
 from events.json_object import JsonObject, object_at
 from events.json_path import put
@@ -65,4 +66,4 @@ def _may_be_fewer(job: JsonObject) -> bool:
 def _with_parallelism(job: JsonObject, count: int) -> JsonObject:
     job = put(job, ("spec", "parallelism"), count)
     wanted = object_at(job, "metadata", "annotations")
-    return put(job, ("spec", "completions"), count) if wanted.get(JOB_COMPLETIONS_EQUAL_PARALLELISM) == "true" else job
+    return put(job, ("spec", "completions"), count) if as_bool(wanted.get(JOB_COMPLETIONS_EQUAL_PARALLELISM)) else job

@@ -17,6 +17,7 @@ from events.api.labels import (
     PODSET_SLICE_SIZE,
     PODSET_UNCONSTRAINED_TOPOLOGY,
 )
+from events.go_bool import as_bool
 from events.json_object import JsonObject, object_at
 from events.json_path import FieldBroken
 from events.settings import SettingsObserved
@@ -25,7 +26,6 @@ from projections.feature_gates import enabled
 from services.jobs.pod_sets.pod_set import PodIndex
 
 MOST_LAYERS = 3
-_TRUE, _FALSE = ("1", "t", "T", "TRUE", "true", "True"), ("0", "f", "F", "FALSE", "false", "False")
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _INT32 = range(-(2**31), 2**31)
 
@@ -67,11 +67,6 @@ def topology_request(
         sub_group_count=index.sub_group_count,
     )
     return None if asked == TopologyRequest() else asked
-
-
-def as_bool(text: str) -> bool | None:
-    """A word for yes or no, as Go reads it; None when it is neither."""
-    return True if text in _TRUE else False if text in _FALSE else None
 
 
 def as_int32(text: str) -> int | None:

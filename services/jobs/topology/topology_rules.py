@@ -18,6 +18,7 @@ from events.api.labels import (
     PODSET_SLICE_SIZE,
     PODSET_UNCONSTRAINED_TOPOLOGY,
 )
+from events.go_bool import as_bool
 from events.json_object import JsonObject, object_at
 from events.json_path import FieldBroken, dotted
 from events.settings import SettingsObserved
@@ -28,7 +29,7 @@ from services.jobs.kinds.pod_readers import pods_of
 from services.jobs.kinds.serving import pods_of_parent
 from services.jobs.kinds.table import DEPLOYMENT, POD
 from services.jobs.pod_sets.pod_set import InjectionForm, Pods
-from services.jobs.topology.topology_request import MOST_LAYERS, Layer, as_bool, as_int32, layer_count_text, layers_in
+from services.jobs.topology.topology_request import MOST_LAYERS, Layer, as_int32, layer_count_text, layers_in
 from services.validation.fields.names import label_key_problems
 from services.validation.kinds.workload import is_elastic
 from services.validation.problem import Problem, forbidden, invalid, required

@@ -78,7 +78,13 @@ def _why_others_hold_quota(  # noqa: C901 - one reason after the other
         return "gathered for a second"
     yielded = all(any(_yields(world, name, other, before, here) for other in known) for name in only_here)
     waited = all(name in known and not holds(known[name]) for name in only_there)
-    return "refused head yields" if yielded and waited else ""
+    if yielded and waited:
+        return "refused head yields"
+    at_once, a_second_later = (
+        {strategy(world, both[name][0]["door"]) for name in those} for those in (only_there, only_here)
+    )
+    heads_alone = at_once == {"StrictFIFO"} and "StrictFIFO" not in a_second_later
+    return "gathered for a second" if waited and heads_alone else ""
 
 
 def _why_no_place(world: World, number: int, there: Seen, here: Seen) -> str:
