@@ -55,13 +55,14 @@ from events.workload import (
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 from tests.laws.many_hosts import PARTITION, Hosts
+from tests.laws.random_provisioning import Autoscaler
 from tests.laws.random_racks import Racks
 from tests.laws.random_slices import ElasticJobs
 
 GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
 QUEUES, DOORS, NAMES = ("q0", "q1", "q2"), ("d0", "d1", "d2", "d3"), ("team", "other")
 CHECKS = ("slow", "budget")
-BESIDE = (Racks, ElasticJobs)
+BESIDE = (Racks, ElasticJobs, Autoscaler)
 """In this order they say more in a fact. An elastic job leaves out what it may not ask of racks."""
 
 
