@@ -72,10 +72,11 @@ class ElasticJobs(Beside):
             return
         chain = chain_of(one)
         runs = self.life.world.workloads[holder_of(self.life.world, chain)]
+        name = f"e{self.chance.randrange(_PODS)}"
         pod = PodObserved(
             namespace=one.namespace,
-            name=f"e{self.chance.randrange(_PODS)}",
-            uid=f"e{self.chance.randrange(_PODS)}",
+            name=name,
+            uid=f"{name} of {chain}",  # A pod never belongs to another job.
             workload=chain,
             pod_set=self.chance.choice(one.spec.pod_sets).name,
             elastic=True,
