@@ -307,8 +307,8 @@ def _world_of(tables: Tables, workloads: Iterable[SavedWorkload]) -> World:  # n
     for claim in world.claims.values():
         world.look_again(claim.until)
     for one in tables.holdings.values():
-        if given := one.placements if one.confirmed else one.given:
-            world.cards.confirm(one.workload, one.reservation, given)
+        if one.confirmed or one.given:
+            world.cards.confirm(one.workload, one.reservation, one.placements if one.confirmed else one.given)
         if not one.confirmed:
             world.cards.propose(one.workload, one.reservation, one.placements)
     for key in sorted(world.pods):

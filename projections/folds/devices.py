@@ -142,15 +142,20 @@ def _register(world: World, event: DevicesRegistered, position: LogPosition) -> 
 
 
 def _use_node(world: World, event: NodeUsageObserved) -> None:
-    """Other pods of a node hold more or less of it; where there is more room than before, refused workloads are tried again."""
+    """Other pods of a node hold more or less of it; where there is more room than before, refused workloads are tried again.
+
+    Where there is less, who is at the head of his line may fit nowhere by now.
+    """
     before: Mapping[str, int] = world.node_usage.get(event.node, {})
     if event.requests:
         world.trail.put(world.node_usage, event.node, event.requests)
     else:
         world.trail.drop(world.node_usage, event.node)
     world.domains.node_usage_changed(event.node, before, event.requests)
+    placing = placing_flavors(world.flavors, world.nodes.get(event.node))
+    world.quota.touch_users_of(placing)
     if any(event.requests.get(resource, 0) < amount for resource, amount in before.items()):
-        for flavor in placing_flavors(world.flavors, world.nodes.get(event.node)):
+        for flavor in placing:
             flavor_changed(world, flavor)
 
 

@@ -127,6 +127,12 @@ class QuotaTree:
             else:
                 self._note(self._touched, key)
 
+    def touch_users_of(self, flavors: Iterable[str]) -> None:
+        """Say that there is less of what trees share beside their quota of flavors: nobody is let in for that, but who is tried says so."""
+        laid = self._laid()
+        for key in dict.fromkeys(key for flavor in flavors for key in laid.trees_of_flavor.get(flavor, ())):
+            self._note(self._touched, key)
+
     def add_usage(self, cluster_queue: str, usage: Mapping[Column, int]) -> None:
         """Charge usage to a queue, and what spills over to its ancestors."""
         node = self._laid().queues.get(cluster_queue)

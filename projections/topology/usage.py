@@ -117,13 +117,16 @@ class TopologyUsage:
         offer = self._offer(flavor)
         if offer is None:
             return None
-        shared = self._overlapping and offer.tree.by_host
-        usage = self._hosts if shared else self._own.get(flavor)
+        usage = self._hosts if self.shares_hosts(offer.tree) else self._own.get(flavor)
         view = None if usage is None else usage.on(flavor, offer.tree)
         tried = self._tried.get(flavor, {})
         return self._of(
             flavor, LeafRoom(tree=offer.tree, capacity=offer.capacity, usage=view, taken=tried, fits=offer.fits)
         )
+
+    def shares_hosts(self, tree: TopologyTree) -> bool:
+        """Whether the leaves of a tree are hosts that count the pods of other flavors as well."""
+        return self._overlapping and tree.by_host
 
     def empty_room(self, flavor: str) -> FlavorRoom | None:
         """What would be free if no pods were placed by topology; None for a flavor without one."""
@@ -225,11 +228,22 @@ class HeldDomains:
         self._ledger.try_with(self.placements, 1)
 
     def fit(self) -> bool:
-        """Whether each domain, seen for itself, is there and has room for its pods as things stand."""
-        return all(
-            (found := self._ledger.room(one.flavor)) is not None and found.room.holds(one.assignment, one.requests)
-            for one in self.placements
-        )
+        """Whether each domain is there and has room for its pods, beside those of pod sets before them, as things stand.
+
+        Rule: docs/rules/topology.md#other-domains
+        """
+        ledger, beside = self._ledger, dict[str, dict[str, Requests]]()
+        for one in self.placements:
+            found = ledger.room(one.flavor)
+            if found is None:
+                return False
+            pod = held_by(one.requests)
+            assumed = beside.setdefault("" if ledger.shares_hosts(found.room.tree) else one.flavor, {})
+            if not msgspec.structs.replace(found.room, assumed=assumed).holds(one.assignment, pod):
+                return False
+            for domain in one.assignment.domains:
+                take(assumed, _leaf(one.assignment, domain.values), pod, domain.count)
+        return True
 
 
 def _leaf(assignment: TopologyAssignment, values: Sequence[str]) -> str:

@@ -49,11 +49,15 @@ class Admitter:
                 continue
             if not owns_tree(world, tree) or is_aside(world.aside, self.name, Scope.TREE, tree):
                 continue
+            before = len(events)
             while not _is_full(position, events) and one_cycle(world, tree, position, events):
                 pass
             if _is_full(position, events):
                 return events
             world.quota.looked_at(tree)
+            if len(events) > before:
+                # Trees share domains: what was decided in one may concern those that are to come.
+                touched = world.touched_trees()
         world.cards_looked_at = known
         return events
 

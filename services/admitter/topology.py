@@ -23,6 +23,7 @@ from projections.preemption.classic import discharge
 from projections.topology.placement.nearest import NearestDomains, nearest_domains
 from projections.topology.placement.workload_cards import ledger_of, where_cards_stay
 from projections.topology.placement.workload_placement import (
+    NO_TOPOLOGY,
     PlacesWithCards,
     first_failure,
     place_pod_sets,
@@ -246,7 +247,7 @@ def _places_before(old: Workload | None, pod_set: str, flavor: str) -> TopologyA
 
 def _which_flavor(flavors: Sequence[str]) -> str:
     if not flavors:
-        return "no TAS flavor assigned"
+        return NO_TOPOLOGY
     return f"more than one TAS flavor assigned: {', '.join(flavors)}"
 
 

@@ -8,16 +8,19 @@ import multiprocessing
 import os
 
 from ops.production.process.telemetry import configure_logging
+from tests.laws.life_laws import broken_laws
 from tests.laws.random_life import Life
+
+_MOST_REPORTED = 5
 
 
 def broken(seed: int, steps: int) -> str:
     """What a life of so many steps breaks; empty where it keeps every law."""
     try:
-        Life(seed).live(steps)
+        life = Life(seed).live(steps)
     except AssertionError as law:
         return str(law)
-    return ""
+    return "\n".join(broken_laws(life.hosts.log, places=life.places_stand)[:_MOST_REPORTED])
 
 
 def _played(spec: tuple[int, int]) -> tuple[int, str]:

@@ -55,10 +55,15 @@ from events.workload import (
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 from tests.laws.many_hosts import PARTITION, Hosts
+from tests.laws.random_provisioning import Autoscaler
+from tests.laws.random_racks import Racks
+from tests.laws.random_slices import ElasticJobs
 
 GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
 QUEUES, DOORS, NAMES = ("q0", "q1", "q2"), ("d0", "d1", "d2", "d3"), ("team", "other")
 CHECKS = ("slow", "budget")
+BESIDE = (Racks, ElasticJobs, Autoscaler)
+"""In this order they say more in a fact. An elastic job leaves out what it may not ask of racks."""
 
 
 class Life:
@@ -71,9 +76,21 @@ class Life:
         self.count = 0
         self.calm = self.chance.random() < 0.3
         """Whether only jobs come and go, and nothing else changes."""
+        self.beside = [one for kind in BESIDE if (one := kind(self, seed)).there]
         self.settings = self._settings()
-        self.hosts.tell(*self._platform())
+        self.tell(*(fact for one in self.beside for fact in one.platform()), *self._platform())
         self.hosts.rest()
+
+    @property
+    def places_stand(self) -> bool:
+        """Whether topologies, flavors and labels of nodes stay what they are."""
+        return any(isinstance(one, Racks) and one.stands for one in self.beside)
+
+    def tell(self, *facts: Fact) -> None:
+        for fact in facts:
+            for one in self.beside:
+                fact = one.shown(fact)
+            self.hosts.tell(fact)
 
     @property
     def world(self) -> World:
@@ -117,7 +134,8 @@ class Life:
             (self.node, 2),
             (self.pod, 3),
         )
-        happenings: tuple[tuple[Callable[[], None], int], ...] = often if self.calm else (*often, *seldom)
+        more = [one for each in self.beside for one in each.happenings()]
+        happenings: list[tuple[Callable[[], None], int]] = [*often, *(() if self.calm else seldom), *more]
         self.chance.choices([what for what, _ in happenings], [weight for _, weight in happenings])[0]()
 
     # jobs
@@ -126,7 +144,7 @@ class Life:
         name = f"j{self.count}"
         self.count += 1
         namespace = self.chance.choice((*NAMES, "team"))
-        self.hosts.tell(
+        self.tell(
             WorkloadSubmitted(
                 workload=f"{namespace}/{name}",
                 uid=f"u{self.chance.randrange(10**6)}",
@@ -137,94 +155,94 @@ class Life:
         )
 
     def change(self) -> None:
-        one = self._one(lambda one: not one.finished)
+        one = self.one(lambda one: not one.finished)
         if one is not None:
             spec = replace(self._spec(), gated_by=self.chance.choice(((), (), ("gate",))))
-            self.hosts.tell(WorkloadChanged(workload=one.key, spec=spec, generation=one.generation + 1))
+            self.tell(WorkloadChanged(workload=one.key, spec=spec, generation=one.generation + 1))
 
     def finish(self) -> None:
-        one = self._one(lambda one: one.admitted and not one.finished)
+        one = self.one(lambda one: one.admitted and not one.finished)
         if one is not None:
-            self.hosts.tell(WorkloadFinished(workload=one.key, reason="Succeeded"))
+            self.tell(WorkloadFinished(workload=one.key, reason="Succeeded"))
 
     def leave(self) -> None:
-        for one in self._all(lambda one: one.evicted and one.reserved):
+        for one in self.every(lambda one: one.evicted and one.reserved):
             if self.chance.random() < 0.7:
-                self.hosts.tell(PodsGone(workload=one.key, decision=f"{PARTITION}/{one.stops.stopped_by}"))
+                self.tell(PodsGone(workload=one.key, decision=f"{PARTITION}/{one.stops.stopped_by}"))
 
     def ready(self) -> None:
-        one = self._one(lambda one: one.admitted and not one.finished)
+        one = self.one(lambda one: one.admitted and not one.finished)
         if one is not None:
-            self.hosts.tell(PodsReady(workload=one.key, ready=self.chance.random() < 0.8))
+            self.tell(PodsReady(workload=one.key, ready=self.chance.random() < 0.8))
 
     def report(self) -> None:
-        one = self._one(lambda one: bool(one.checks)) or self._one(lambda one: not one.finished)
+        one = self.one(lambda one: bool(one.checks)) or self.one(lambda one: not one.finished)
         if one is not None:
             state = self.chance.choice((CheckState.READY, CheckState.READY, *CheckState))
             after = self.chance.choice((None, 1000)) if state is CheckState.RETRY else None
             name = self.chance.choice(tuple(one.checks) or CHECKS)
             check = CheckStatus(name=name, state=state, since=self.hosts.at, requeue_after=after)
-            self.hosts.tell(CheckReported(workload=one.key, check=check, decision=f"{PARTITION}/{one.decided}"))
+            self.tell(CheckReported(workload=one.key, check=check, decision=f"{PARTITION}/{one.decided}"))
 
     def apply(self) -> None:
-        one = self._one(lambda one: bool(one.decided))
+        one = self.one(lambda one: bool(one.decided))
         if one is None:
             return
         if self.chance.random() < 0.8:
-            self.hosts.tell(DecisionApplied(workload=one.key, partition=PARTITION, sequence=one.decided))
+            self.tell(DecisionApplied(workload=one.key, partition=PARTITION, sequence=one.decided))
         else:
             why = self.chance.choice(("Conflict", "FailedToStart"))
-            self.hosts.tell(
+            self.tell(
                 DecisionRejected(workload=one.key, partition=PARTITION, sequence=one.decided, reason=why, message="")
             )
 
     def switch(self) -> None:
-        one = self._one(lambda one: not one.finished)
+        one = self.one(lambda one: not one.finished)
         if one is not None:
-            self.hosts.tell(WorkloadSwitched(workload=one.key, active=self.chance.random() < 0.6))
+            self.tell(WorkloadSwitched(workload=one.key, active=self.chance.random() < 0.6))
 
     def delete(self) -> None:
-        one = self._one(lambda _: True)
+        one = self.one(lambda _: True)
         if one is not None:
-            self.hosts.tell(WorkloadDeleted(workload=one.key))
+            self.tell(WorkloadDeleted(workload=one.key))
 
     def reclaim(self) -> None:
-        one = self._one(lambda one: one.reserved and not one.finished)
+        one = self.one(lambda one: one.reserved and not one.finished)
         if one is not None:
             counts = {each.name: self.chance.randrange(each.count + 1) for each in one.spec.pod_sets}
-            self.hosts.tell(PodsReclaimed(workload=one.key, counts=counts))
+            self.tell(PodsReclaimed(workload=one.key, counts=counts))
 
     # objects
 
     def queue(self) -> None:
-        self.hosts.tell(self._queue(self.chance.choice(QUEUES)))
+        self.tell(self._queue(self.chance.choice(QUEUES)))
 
     def cohort(self) -> None:
         parent = self.chance.choice(("", "pool", "left"))
-        self.hosts.tell(
+        self.tell(
             CohortObserved(name=self.chance.choice(("pool", "left", "right")), parent=parent, groups=self._groups())
         )
 
     def door(self) -> None:
         stop = self.chance.choice((StopPolicy.NONE, *StopPolicy))
-        self.hosts.tell(replace(self._door(self.chance.choice(NAMES), self.chance.choice(DOORS)), stop=stop))
+        self.tell(replace(self._door(self.chance.choice(NAMES), self.chance.choice(DOORS)), stop=stop))
 
     def flavor(self) -> None:
-        self.hosts.tell(self._flavor(self.chance.choice(("f0", "f1"))))
+        self.tell(self._flavor(self.chance.choice(("f0", "f1"))))
 
     def namespace(self) -> None:
-        self.hosts.tell(self._namespace(self.chance.choice(NAMES)))
+        self.tell(self._namespace(self.chance.choice(NAMES)))
 
     def check(self) -> None:
-        self.hosts.tell(AdmissionCheckObserved(name="slow", controller="x", active=self.chance.random() < 0.7))
+        self.tell(AdmissionCheckObserved(name="slow", controller="x", active=self.chance.random() < 0.7))
 
     def limit_range(self) -> None:
         item = LimitRangeItem(kind="Container", default_request={"cpu": self.chance.choice((1, 2, 3))})
-        self.hosts.tell(LimitRangeObserved(namespace=self.chance.choice(NAMES), name="l", items=(item,)))
+        self.tell(LimitRangeObserved(namespace=self.chance.choice(NAMES), name="l", items=(item,)))
 
     def set(self) -> None:
         self.settings = self._settings() if self.chance.random() < 0.3 else self.settings
-        self.hosts.tell(self.settings)
+        self.tell(self.settings)
 
     def remove(self) -> None:
         space = self.chance.choice(NAMES)
@@ -239,10 +257,10 @@ class Life:
                 ("Node", "", self.chance.choice(("n0", "n1"))),
             )
         )
-        self.hosts.tell(ObjectRemoved(kind=kind, namespace=namespace, name=name))
+        self.tell(ObjectRemoved(kind=kind, namespace=namespace, name=name))
 
     def node(self) -> None:
-        self.hosts.tell(*self._node(self.chance.choice(("n0", "n1"))))
+        self.tell(*self.node_facts(self.chance.choice(("n0", "n1"))))
 
     def pod(self) -> None:
         """A pod of a workload or of nobody takes cards, ends, or goes."""
@@ -250,17 +268,17 @@ class Life:
         if not self.cards:
             return
         if self.chance.random() < 0.4:
-            self.hosts.tell(ObjectRemoved(kind="Pod", namespace="team", name=f"p{number}"))
+            self.tell(ObjectRemoved(kind="Pod", namespace="team", name=f"p{number}"))
             return
         node = self.chance.choice(("n0", "n1"))
-        owner = self._one(lambda one: one.admitted)
+        owner = self.one(lambda one: one.admitted)
         share = CardShare(
             uuid=f"{node}-{self.chance.randrange(2)}",
             vendor="NVIDIA",
             memory=self.chance.choice((500, 20000)),
             cores=20,
         )
-        self.hosts.tell(
+        self.tell(
             PodObserved(
                 namespace="team",
                 name=f"p{number}",
@@ -275,11 +293,11 @@ class Life:
 
     # how they look
 
-    def _all(self, such: Callable[[Workload], bool]) -> list[Workload]:
+    def every(self, such: Callable[[Workload], bool]) -> list[Workload]:
         return [one for _, one in sorted(self.world.workloads.items()) if such(one)]
 
-    def _one(self, such: Callable[[Workload], bool]) -> Workload | None:
-        found = self._all(such)
+    def one(self, such: Callable[[Workload], bool]) -> Workload | None:
+        found = self.every(such)
         return self.chance.choice(found) if found else None
 
     def _settings(self) -> SettingsObserved:
@@ -322,7 +340,7 @@ class Life:
             *(self._door(space, name) for space in NAMES for name in DOORS),
         ]
         for name in ("n0", "n1") if self.cards else ():
-            found += self._node(name)
+            found += self.node_facts(name)
         return found
 
     def _flavor(self, name: str) -> FlavorObserved:
@@ -423,7 +441,7 @@ class Life:
             never_preempt=self.chance.random() < 0.05,
         )
 
-    def _node(self, name: str) -> list[Fact]:
+    def node_facts(self, name: str) -> list[Fact]:
         if not self.cards:
             return [NodeObserved(name=name, labels={"card": "f0"})]
         flavor = "f0" if name == "n0" else "f1"

@@ -4,7 +4,9 @@ from msgspec.structs import replace
 
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
 from events.device import DevicesReleased, DevicesReserved, PodCardsAssigned, PodObserved
+from events.pod_set import ContainerShape, PodSet, PodShape
 from events.preemption import PreemptionOrdered
+from events.quota import FlavorQuotas, LocalQueueObserved, Quota, ResourceGroup
 from events.slices import (
     WorkloadSliceDropped,
     WorkloadSliceReplaced,
@@ -31,7 +33,7 @@ from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from projections.workloads.lifecycle import ADMITTED, FINISHED, QUOTA_RESERVED
 from projections.workloads.slices import holder_of
-from tests.stories.small_world import CORES, GPU, MEMORY, Story, job, platform
+from tests.stories.small_world import CORES, GPU, MEMORY, Story, job, platform, queue
 
 ROOM = {"nominal": 8, "cards": 8}
 WIDE = 30000
@@ -402,3 +404,24 @@ def test_a_job_that_asks_for_as_many_other_pods_keeps_its_slice_and_asks_for_the
     gone = PodsGone(workload="team/e", decision=f"LOG_0/{told.world.workloads['team/e'].stops.stopped_by}")
     (resized,) = [one for one in told.told(gone).decided() if isinstance(one, WorkloadSliceResized)]
     assert resized.pod_sets == (other,) and told.world.workloads["team/e"].spec.pod_sets == (other,)
+
+
+def test_a_slice_in_the_queue_of_another_tree_gets_in_when_the_one_before_has_given_its_quota_back() -> None:
+    asked = elastic("e", 2)
+    shape = PodShape(containers=(ContainerShape(name="main", requests={"cpu": 1000}),))
+    asked = replace(asked, spec=replace(asked.spec, pod_sets=(PodSet(name="main", count=2, shape=shape),)))
+    flavors = (FlavorQuotas(flavor="v100", quotas=(Quota(resource="cpu", nominal=9000),)),)
+    groups = (ResourceGroup(resources=("cpu",), flavors=flavors),)
+    told = Story(unchecked=True).told(
+        *platform(**ROOM), *(replace(queue(name, nominal=0), groups=groups) for name in ("cq", "other")), asked
+    )
+    told.told(LocalQueueObserved(namespace="team", name="elsewhere", cluster_queue="other")).decided()
+    moved = replace(sized(asked, 3).spec, queue="elsewhere")
+    said = told.told(WorkloadChanged(workload="team/e", spec=moved)).decided()
+    (refused,) = [one for one in said if isinstance(one, AdmissionRefused)]
+    assert refused.message == "Workload slice team/e runs in ClusterQueue cq"
+    told.told(EvictionOrdered(workload="team/e", reason="PodsReadyTimeout")).decided()
+    assert not told.world.workloads[refused.workload].reserved
+    stopped = told.world.workloads["team/e"].stops.stopped_by
+    told.told(PodsGone(workload="team/e", decision=f"LOG_0/{stopped}")).decided()
+    assert told.world.workloads[refused.workload].admitted

@@ -128,8 +128,11 @@ def _lives(world: DeviceState, workload: Workload, one: PodCardsAssigned) -> boo
 
 
 def hold_at_gate(world: DeviceState, pod: PodObserved) -> None:
-    """Record whether a pod waits at its scheduling gate for its cards."""
+    """Record whether a pod waits at its scheduling gate for its cards, and for those of no other workload than its own of now."""
     key = f"{pod.namespace}/{pod.name}"
+    before = world.pods.get(key)
+    if before is not None and before.workload != pod.workload:
+        world.trail.drop(world.cards.care.gated.get(before.workload, {}), key)
     if pod.gated and pod.workload:
         world.trail.put(world.cards.care.gated.setdefault(pod.workload, {}), key, None)
     else:
@@ -139,8 +142,10 @@ def hold_at_gate(world: DeviceState, pod: PodObserved) -> None:
 def leave_gate(world: DeviceState, key: str) -> None:
     """A pod is gone: the cards assigned to it may be assigned to another one."""
     pod = world.pods.get(key)
-    if pod is not None and pod.workload in world.workloads:
-        world.trail.drop(world.cards.care.gated.get(pod.workload, {}), key)
+    if pod is None:
+        return
+    world.trail.drop(world.cards.care.gated.get(pod.workload, {}), key)
+    if pod.workload in world.workloads:
         world.work.mark_dirty(pod.workload)
 
 

@@ -26,13 +26,15 @@ def gang_of(world: DeviceState, namespace: str, pod_set: PodSet, count: int, fla
 def gangs_of(world: DeviceState, workload: Workload, kept: Sequence[PodPlacement] = ()) -> list[Gang]:
     """The pod sets that ask for cards, as they were admitted; empty for a workload without quota.
 
-    Pods that keep the placements that they have are left out.
+    Pods that keep the placements that they have are left out, and pod sets that were not let in: the job asks for others by now.
     """
     if workload.admission is None:
         return []
     config, stay = config_of(world), Counter(one.pod_set for one in kept)
+    given = {one.name: one for one in workload.admission.assignments}
     return [
         gang_of(world, workload.namespace, pod_set, assignment.count - stay.get(pod_set.name, 0), assignment.flavors)
-        for pod_set, assignment in zip(workload.spec.pod_sets, workload.admission.assignments, strict=True)
+        for pod_set in workload.spec.pod_sets
+        if (assignment := given.get(pod_set.name)) is not None
         if asks_for_cards(pod_set.shape, config) and assignment.count > stay.get(pod_set.name, 0)
     ]

@@ -214,11 +214,11 @@ class LeafRoom(msgspec.Struct, frozen=True, kw_only=True):
                     free[leaf] -= amount
         return free
 
-    def holds(self, assignment: TopologyAssignment, requests: Mapping[str, int]) -> bool:
-        """Whether every domain of an assignment is still there and has room for its pods, each seen for itself."""
+    def holds(self, assignment: TopologyAssignment, pod: Mapping[str, int]) -> bool:
+        """Whether every domain of an assignment is still there and has room for its pods, each of which holds so much."""
         for domain in assignment.domains:
             leaf = self.tree.leaf_at(domain.values)
-            if leaf is None or self._fit_on(leaf, requests) < domain.count:
+            if leaf is None or self._fit_on(leaf, pod) < domain.count:
                 return False
         return True
 

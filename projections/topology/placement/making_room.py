@@ -53,7 +53,7 @@ class _Domains:
         requests = [
             request_of(world, workload, pod_set, one.count, one.topology.flavor)
             for pod_set in workload.spec.pod_sets
-            if (one := given[pod_set.name]).topology is not None
+            if (one := given.get(pod_set.name)) is not None and one.topology is not None
         ]
         names = {one.pod_set for one in requests}
         gangs = gangs_of(world, workload)

@@ -19,6 +19,8 @@ from projections.topology.requests.gates import TopologyGates
 from projections.topology.requests.topology_request import FlavorRoom, PlacementRequest, PodSetPlacement
 from projections.topology.search.group_placement import Group, Unplaced
 
+NO_TOPOLOGY = "no TAS flavor assigned"
+"""Why nothing is placed on a flavor that has no topology, or none any more (docs/rules/topology.md#tas-flavor)."""
 _GROUP = 2
 """How many pod sets a group has: workers, and their leader."""
 
@@ -43,7 +45,7 @@ def place_pod_sets(
     Pod sets behind the first that fails on a flavor have no result. With `cards` those that ask for some get them where they
     are placed.
     """
-    placed: dict[str, PodSetPlacement] = {}
+    placed = _without_topology(flavors, requests)
     for one_flavor in _by_flavor(flavors, requests, gates):
         for members in _groups(one_flavor.requests):
             results = _place(one_flavor, members, gates, cards)
@@ -143,7 +145,7 @@ def replace_node(
 
     `previous` of each request is where its pods are; pod sets without are left out.
     """
-    placed: dict[str, PodSetPlacement] = {}
+    placed = _without_topology(flavors, requests)
     for one_flavor in _by_flavor(flavors, requests, gates):
         leaves = one_flavor.flavor.room.tree.leaves
         for request in one_flavor.requests:
@@ -200,13 +202,24 @@ def _groups(requests: Iterable[PlacementRequest]) -> list[list[PlacementRequest]
     return list(found.values())
 
 
+def _without_topology(
+    flavors: Mapping[str, FlavorRoom], requests: Iterable[PlacementRequest]
+) -> dict[str, PodSetPlacement]:
+    """The pod sets whose flavor has no topology, such as one that was taken from it since they were placed."""
+    return {
+        one.pod_set: PodSetPlacement(pod_set=one.pod_set, failure=NO_TOPOLOGY)
+        for one in requests
+        if one.flavor not in flavors
+    }
+
+
 def _by_flavor(
     flavors: Mapping[str, FlavorRoom], requests: Sequence[PlacementRequest], gates: TopologyGates
 ) -> list[_FlavorRequests]:
     """The flavors that are asked for, by name, each with what pods of the workload are assumed to hold on its leaves."""
     shared: dict[str, Requests] = {}
     found: list[_FlavorRequests] = []
-    for name in sorted({one.flavor for one in requests}):
+    for name in sorted({one.flavor for one in requests} & flavors.keys()):
         flavor = flavors[name]
         assumed = shared if gates.shared_hosts and flavor.room.tree.by_host else {}
         room = msgspec.structs.replace(flavor.room, assumed=assumed)

@@ -136,6 +136,17 @@ def test_placements_fit_while_each_domain_has_room_for_its_pods() -> None:
     assert not HeldDomains(centre.usage, (placement(ONE, {"x9": 1}),)).fit()
 
 
+def test_placements_fit_beside_one_another_and_among_the_pods_of_their_nodes() -> None:
+    centre = DataCentre()
+    for flavor in (ONE, TWO):
+        assert HeldDomains(centre.usage, (placement(ONE, {"x1": 4}), placement(flavor, {"x1": 4}))).fit()
+        assert not HeldDomains(centre.usage, (placement(ONE, {"x1": 4}), placement(flavor, {"x1": 5}))).fit()
+    centre.usage.use(overlapping=False)
+    assert HeldDomains(centre.usage, (placement(ONE, {"x1": 8}), placement(TWO, {"x1": 8}))).fit()
+    assert HeldDomains(centre.usage, (placement(ONE, {"x1": 20}, cpu=0),)).fit()
+    assert not HeldDomains(centre.usage, (placement(ONE, {"x1": 21}, cpu=0),)).fit()
+
+
 def test_no_columns_are_kept_for_a_flavor_that_is_gone_and_its_usage_counts_again_once_it_is_back() -> None:
     centre = DataCentre()
     kept = centre.usage.room(ONE)

@@ -52,3 +52,14 @@ def test_who_asks_for_more_or_for_fewer_is_told_which(count: int) -> None:
 def test_others_may_ask_for_more_than_they_have(change: dict[str, Any]) -> None:
     assert asks_for_others(replace(RUNS, spec=MORE))
     assert asks_for_others(replace(RUNS, **{"spec": MORE, **change})) == ""
+
+
+@pytest.mark.parametrize("done", [2, 3])
+def test_who_was_let_in_without_the_pods_that_were_done_asks_for_no_others(done: int) -> None:
+    """More of them may be done by now."""
+    some_done = replace(RUNS, spec=replace(SPEC, pod_sets=(replace(MAIN, count=4), REST)))
+    assert asks_for_others(replace(some_done, reclaimable={"main": done})) == ""
+    assert asks_for_others(replace(some_done, reclaimable={"main": 1}))
+    assert asks_for_others(
+        replace(RUNS, spec=replace(SPEC, pod_sets=(replace(MAIN, count=1), REST)), reclaimable={"main": done})
+    )

@@ -4,7 +4,9 @@ from msgspec.structs import replace
 
 from events.control import ObjectRemoved
 from events.device import DevicesReserved, PodCardsAssigned, PodObserved
+from events.setting_aside import SetAside
 from events.topology import PodTopology
+from events.workload import WorkloadDeleted
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from tests.services.admitter.test_topology_with_cards import asking, host, racked
@@ -92,3 +94,21 @@ def test_who_looks_at_everybody_each_time_says_the_same_and_a_saved_world_goes_o
     copy = world_of(tables_of(known))
     assert state_hash(copy) == state_hash(known)
     assert copy.cards.care.gated == {key: pods for key, pods in known.cards.care.gated.items() if pods}
+
+
+def test_a_pod_that_is_another_workloads_by_now_waits_for_the_cards_of_that_one_alone() -> None:
+    story = gang().told(job("b", memory=1000, cores=5)).told(waiting("x"))
+    assert told_to(story) == [("x", 0)]
+    story.told(replace(waiting("x"), uid="u-again", workload="team/b")).decided()
+    story.told(ObjectRemoved(kind="Pod", namespace="team", name="x"), waiting("y"))
+    assert not any(isinstance(one, SetAside) for one in story.decided())
+    assert [one.pod for one in story.decisions if isinstance(one, PodCardsAssigned)][-1] == "y"
+
+
+def test_a_pod_that_outlives_its_workload_waits_no_more_when_it_goes() -> None:
+    story = gang().told(waiting("x"), WorkloadDeleted(workload="team/a"))
+    story.decided()
+    story.told(ObjectRemoved(kind="Pod", namespace="team", name="x")).decided()
+    story.told(job("a", count=3, memory=30000, cores=90)).decided()
+    assert not any(isinstance(one, SetAside) for one in story.told(waiting("y")).decided())
+    assert [one.pod for one in story.decisions if isinstance(one, PodCardsAssigned)][-1] == "y"

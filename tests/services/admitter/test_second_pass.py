@@ -1,4 +1,5 @@
 from events.admission import SecondPassFailed, TopologyAssigned
+from events.control import ObjectRemoved
 from events.json_object import JsonObject
 from events.workload import EvictionOrdered
 from projections.world import World
@@ -80,6 +81,15 @@ def test_a_node_that_comes_in_time_is_taken_and_the_failed_one_forgotten() -> No
     old = at.world.workloads["default/old"]
     assert (old.second_pass.unhealthy_nodes, old.second_pass.failures) == ((), 0)
     assert not passes(at)
+
+
+def test_one_whose_flavor_has_a_topology_no_more_finds_no_other_node() -> None:
+    at = played({**FULL, **LATER})
+    at.fold([ObjectRemoved(kind="Topology", name="dc")])
+    at.now = at.world.workloads["default/old"].second_pass.again_at
+    (failed,) = passes(at)
+    assert isinstance(failed, SecondPassFailed)
+    assert failed.message == "couldn't assign flavors to pod set main: no TAS flavor assigned"
 
 
 def test_who_has_its_checks_and_finds_no_domain_says_that_a_topology_is_pending() -> None:

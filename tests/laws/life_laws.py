@@ -1,0 +1,65 @@
+"""What holds of a random life at every commit of it: quota, cards and places are given once, and nobody is set aside."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from events.catalogue import AnyEvent
+from events.setting_aside import SetAside
+from ops.queries.replay import fold_up
+from ops.sandbox.simulate.partition_laws import CardLaws, PartitionLaws
+from ops.sandbox.simulate.place_laws import PlaceLaws
+from projections.log_position import LogPosition
+from projections.quota.charge_quota import charged_amounts
+from projections.world import World
+from services.runtime.partition.fold import PartitionFold
+from tests.laws.many_hosts import CARDS, PARTITION, Log
+
+
+def broken_laws(log: Log, *, places: bool) -> list[str]:
+    """Of all laws those that the life broke; with `places` also those of places, where topology and labels stay as they are."""
+    return [*_broken_on(PARTITION, log, places=places), *_broken_on(CARDS, log, places=places)]
+
+
+def _broken_on(partition: str, log: Log, *, places: bool) -> list[str]:
+    found: list[str] = []
+    fold = PartitionFold(partition)
+    books = PartitionLaws(fold.world) if partition == PARTITION else CardLaws(fold.world)
+    laws = [books, PlaceLaws(fold.world)] if places else [books]
+
+    def hear(event: AnyEvent, position: LogPosition) -> None:
+        if isinstance(event, SetAside):
+            found.append(f"{position.partition}/{position.sequence} sets aside: {event}")
+        for one in laws:
+            one.hear(event, position)
+
+    def settled(fold: PartitionFold) -> None:
+        found.extend(f"{fold.partition}/{fold.base} {what}" for what in wrong_books(fold.world))
+
+    fold_up(partition, log, start=fold, listener=hear, settled=settled if partition == PARTITION else None)
+    return [*found, *(what for one in laws for what in one.broken)]
+
+
+def wrong_books(world: World) -> Iterator[str]:
+    """In what the quota that is used is not that of those who hold it, and who waits though he holds some."""
+    charged: dict[str, Counter[tuple[str, str]]] = {}
+    for key, one in sorted(world.workloads.items()):
+        held = [name for name, holders in world.holding.items() if key in holders]
+        if one.admission is None or one.finished:
+            if held:
+                yield f"has {key} hold quota of {held}, which has none"
+            continue
+        if held != [one.admission.cluster_queue]:
+            yield f"has {key} hold quota of {held}, and it was reserved in {one.admission.cluster_queue}"
+        if one.line:
+            yield f"has {key} wait beside {one.line} though it holds quota"
+        amounts = charged_amounts(one.admission.assignments, one.reclaimable)
+        charged.setdefault(one.admission.cluster_queue, Counter()).update(amounts)
+    for name, node in sorted(world.quota.queues.items()):
+        used = {each: amount for each, amount in world.quota.usage_by_name(node).items() if amount}
+        wanted = {each: amount for each, amount in charged.get(name, Counter()).items() if amount}
+        if used != wanted:
+            yield f"reckons that {name} uses {used}, and those who hold quota there have {wanted}"
+        for each in list(world.lines.of(name).waiting):
+            one = world.workloads.get(each)
+            if one is None or one.reserved or one.finished:
+                yield f"has {each} in the line of {name}, which does not wait"
