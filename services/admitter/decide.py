@@ -55,7 +55,7 @@ class Admitter:
             if _is_full(position, events):
                 return events
             world.quota.looked_at(tree)
-            if len(events) > before:
+            if len(events) > before and world.topologies:
                 # Trees share domains: what was decided in one may concern those that are to come.
                 touched = world.touched_trees()
         world.cards_looked_at = known
