@@ -46,11 +46,12 @@ def may_go_for_a_borrower(rules: PreemptionRules, preemptor: Workload, candidate
 def protected(candidate: Workload, queue: ClusterQueueObserved | None, at: Millis) -> str:
     """Why the candidate may not be preempted now, though the policy would let it; empty when it may be.
 
-    kuelog's own protections, all off by default: a mark on the workload, a minimum run time, a cool-down.
+    kuelog's own protections, all off by default: a mark on the workload, a minimum run time, a cool-down. Time protects nobody
+    who has been told to go already.
     """
     if candidate.spec.never_preempt:
         return "NeverPreempt"
-    if queue is None:
+    if queue is None or candidate.evicted:
         return ""
     rules = queue.preemption
     if (

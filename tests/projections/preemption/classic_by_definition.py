@@ -118,7 +118,7 @@ class ClassicByDefinition:
         rules, at = queue.preemption, self.asker.at
         young = one.admitted_at is not None and at < one.admitted_at + rules.minimum_runtime
         cooling = one.stops.preempted_at is not None and at < one.stops.preempted_at + rules.cooldown
-        return one.spec.never_preempt or young or cooling
+        return one.spec.never_preempt or (not one.evicted and (young or cooling))
 
     def attempts(self, candidates: Sequence[Chosen]) -> tuple[bool, ...]:
         """Whether one may end up borrowing, attempt by attempt (docs/rules/preemption.md#search)."""

@@ -101,3 +101,19 @@ def test_who_asked_for_room_in_a_full_queue_is_told_so_when_its_victim_is_admitt
     assert [(one.workload, one.message) for one in told.decided() if isinstance(one, AdmissionRefused)] == [
         ("team/high", "ClusterQueue cq already has its maximum of 1 workloads")
     ]
+
+
+def test_who_may_have_fewer_pods_waits_for_a_victim_that_its_own_preemption_would_protect() -> None:
+    facts = [
+        replace(fact, preemption=replace(fact.preemption, cooldown=90_000))
+        if isinstance(fact, ClusterQueueObserved)
+        else fact
+        for fact in platform(nominal=2, cards=2)
+    ]
+    told = Story().told(*facts, job("low"), job("kept", priority=99))
+    told.decided()
+    high = job("high", count=2, priority=9)
+    fewer = replace(high.spec, pod_sets=tuple(replace(one, minimum=1) for one in high.spec.pod_sets))
+    said = told.told(replace(high, spec=fewer)).decided()
+    assert [one.workload for one in said if isinstance(one, PreemptionOrdered)] == ["team/low"]
+    assert [one for one in said if isinstance(one, AdmissionRefused)] == []
