@@ -30,6 +30,7 @@ from services.validation.problem import Problem, forbidden, immutable, invalid
 
 _PARALLELISM, _COMPLETIONS = "spec.parallelism", "spec.completions"
 _AS_MANY = f"metadata.annotations[{JOB_COMPLETIONS_EQUAL_PARALLELISM}]"
+_STOP_FIRST = "stop the job first: set its Workload inactive"
 
 
 def job_problems(old: JsonObject | None, new: JsonObject, settings: SettingsObserved) -> list[Problem]:
@@ -40,7 +41,7 @@ def job_problems(old: JsonObject | None, new: JsonObject, settings: SettingsObse
     found = gates_changed(old, new)
     if old is None:
         return [*found, *_fewer(kind, new), *_said_problems(kind, new)]
-    if _minimum(old) != _minimum(new):
+    if _said(old, JOB_MIN_PARALLELISM) != _said(new, JOB_MIN_PARALLELISM):
         found += _fewer(kind, new)
     said = _said_problems(kind, old)
     found += [one for one in _said_problems(kind, new) if one not in said]
@@ -65,7 +66,7 @@ def _said_problems(kind: JobKind, job: JsonObject) -> list[Problem]:
 
 def _fewer(kind: JobKind, job: JsonObject) -> list[Problem]:
     """What is wrong with the least number of pods that a job says it can do with."""
-    text = _minimum(job)
+    text = _said(job, JOB_MIN_PARALLELISM)
     if text is None or kind.reader != JOB.reader:
         return []
     field = f"metadata.annotations[{JOB_MIN_PARALLELISM}]"
@@ -78,13 +79,13 @@ def _fewer(kind: JobKind, job: JsonObject) -> list[Problem]:
     return [invalid(field, text, f"should be between 0 and {most}", "fewer pods than its parallelism, at least 1")]
 
 
-def _minimum(job: JsonObject) -> object:
-    return object_at(job, "metadata", "annotations").get(JOB_MIN_PARALLELISM)
+def _said(job: JsonObject, annotation: str) -> object:
+    return object_at(job, "metadata", "annotations").get(annotation)
 
 
 def _as_many(kind: JobKind, job: JsonObject) -> list[Problem]:
     """What is wrong with a Job that is to have as many completions as it has pods, however many it is let in with."""
-    text = object_at(job, "metadata", "annotations").get(JOB_COMPLETIONS_EQUAL_PARALLELISM)
+    text = _said(job, JOB_COMPLETIONS_EQUAL_PARALLELISM)
     if text is None or kind.reader != JOB.reader:
         return []
     wanted = as_bool(text)
@@ -101,7 +102,7 @@ def _as_many(kind: JobKind, job: JsonObject) -> list[Problem]:
 
 
 def _wants_as_many(job: JsonObject) -> bool:
-    return bool(as_bool(object_at(job, "metadata", "annotations").get(JOB_COMPLETIONS_EQUAL_PARALLELISM)))
+    return bool(as_bool(_said(job, JOB_COMPLETIONS_EQUAL_PARALLELISM)))
 
 
 def _of_running(kind: JobKind, old: JsonObject, new: JsonObject) -> list[Problem]:
@@ -115,8 +116,13 @@ def _of_running(kind: JobKind, old: JsonObject, new: JsonObject) -> list[Problem
         found.append(immutable(f"metadata.labels[{MAX_EXEC_TIME_SECONDS}]", seconds or ""))
     if kind.reader == JOB.reader and runs and ran and _wants_as_many(old) != _wants_as_many(new):
         what = "field is immutable while the job is not suspended"
-        found.append(forbidden(_AS_MANY, what, "stop the job first: set its Workload inactive"))
-    if _minimum(old) is not None and runs and ran and look(old, _PARALLELISM) != look(new, _PARALLELISM):
+        found.append(forbidden(_AS_MANY, what, _STOP_FIRST))
+    if (
+        _said(old, JOB_MIN_PARALLELISM) is not None
+        and runs
+        and ran
+        and look(old, _PARALLELISM) != look(new, _PARALLELISM)
+    ):
         what = "cannot change when partial admission is enabled and the job is not suspended"
-        found.append(forbidden(_PARALLELISM, what, "stop the job first: set its Workload inactive"))
+        found.append(forbidden(_PARALLELISM, what, _STOP_FIRST))
     return found

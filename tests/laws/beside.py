@@ -35,6 +35,3 @@ class Beside:
     def happenings(self) -> Happenings:
         """What happens besides, each with its weight."""
         return ()
-
-
-__all__ = ["Beside", "Happenings"]

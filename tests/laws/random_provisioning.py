@@ -98,11 +98,6 @@ class Autoscaler(Beside):
 
     def _asked(self) -> tuple[Workload, Provisioning] | None:
         one = self.life.one(lambda one: bool(one.provisioning))
-        return (
-            None
-            if one is None
-            else (one, self.chance.choice([one.provisioning[key] for key in sorted(one.provisioning)]))
-        )
-
-
-__all__ = ["Autoscaler"]
+        if one is None:
+            return None
+        return one, self.chance.choice([one.provisioning[key] for key in sorted(one.provisioning)])

@@ -146,6 +146,3 @@ class Racks(Beside):
 
 def _hosts(given: PodSetAssignment) -> list[str]:
     return [] if given.topology is None else [one.values[-1] for one in given.topology.assignment.domains]
-
-
-__all__ = ["Racks"]

@@ -126,6 +126,3 @@ def _elastic(spec: WorkloadSpec) -> WorkloadSpec:
         for one in spec.pod_sets
     )
     return replace(spec, elastic=True, pod_sets=sets)
-
-
-__all__ = ["ElasticJobs"]

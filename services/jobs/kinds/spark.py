@@ -25,6 +25,7 @@ _OF_JVM, _OF_OTHERS = Fraction(1, 10), Fraction(4, 10)
 def spark_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
     """Driver and executors: what Spark's operator makes of their descriptions. Raises `FieldBroken`."""
     del kind
+    job = nodes_by_role(job)
     executors = whole(job, "spec.executor.instances", _counted(job, "spark.executor.instances", _EXECUTORS))
     if get(job, ("spec", "dynamicAllocation", "enabled")) is True:
         executors = whole(job, "spec.dynamicAllocation.initialExecutors", executors)
@@ -49,7 +50,7 @@ def _role(job: JsonObject, role: str, count: int) -> Pods:
     inner = object_at(template, "spec")
     word = f"spark-kubernetes-{role}"
     containers = objects_at(inner, "containers")
-    asked: JsonObject = {"cpu": _cpu(spec, role), "memory": f"{_memory_kib(job, spec, role)}Ki"}
+    asked: JsonObject = {"cpu": _cpu(job, spec, role), "memory": f"{_memory_kib(job, spec, role)}Ki"}
     limits: JsonObject = {"memory": asked["memory"]}
     gpu = object_at(spec, "gpu")
     if gpu.get("name"):
@@ -61,12 +62,11 @@ def _role(job: JsonObject, role: str, count: int) -> Pods:
         "limits": {**object_at(old, "limits"), **limits},
     }
     others = [one for one in containers if one is not main]
-    selectors = (object_at(inner, "nodeSelector"), object_at(job, *_NODES), object_at(spec, "nodeSelector"))
     pod = {
         **inner,
         **{field: spec[field] for field in ("affinity", "priorityClassName") if spec.get(field)},
         "containers": [{**main, "name": word, "resources": resources}, *_and(others, objects_at(spec, "sidecars"))],
-        "nodeSelector": {name: value for one in selectors for name, value in one.items()},
+        "nodeSelector": {**object_at(inner, "nodeSelector"), **object_at(spec, "nodeSelector")},
         "tolerations": [*array_at(inner, "tolerations"), *array_at(spec, "tolerations")],
     }
     if first := _and(objects_at(inner, "initContainers"), objects_at(spec, "initContainers")):
@@ -91,8 +91,7 @@ def _configured(job: JsonObject, role: str) -> JsonObject:
         "memory": f"spark.{role}.memory",
         "memoryOverhead": f"spark.{role}.memoryOverhead",
     }
-    found = {field: settings[setting] for field, setting in named.items() if settings.get(setting)}
-    return {"cores": _counted(job, f"spark.{role}.cores", 1), **found}
+    return {field: settings[setting] for field, setting in named.items() if settings.get(setting)}
 
 
 def _counted(job: JsonObject, setting: str, default: int) -> int:
@@ -106,8 +105,9 @@ def _counted(job: JsonObject, setting: str, default: int) -> int:
     return number
 
 
-def _cpu(spec: JsonObject, role: str) -> Any:
-    return spec.get("coreRequest") or whole({"spec": {role: spec}}, f"spec.{role}.cores", 1)
+def _cpu(job: JsonObject, spec: JsonObject, role: str) -> Any:
+    cores = _counted(job, f"spark.{role}.cores", 1)
+    return spec.get("coreRequest") or whole(job, f"spec.{role}.cores", cores)
 
 
 def _memory_kib(job: JsonObject, spec: JsonObject, role: str) -> int:
