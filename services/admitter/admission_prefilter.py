@@ -52,6 +52,8 @@ def refused_again(world: PreemptionState, workload: Workload, plan: Plan, node: 
                 RequeueReason.NO_FIT,
             )
         blocked = blocked or _Else.OPEN not in outcomes
+    if any(plan.by_topology):
+        return False  # It may fit on no host by now, however much quota comes back.
     return blocked and (last.reason, last.requeue) == (WAITING_FOR_QUOTA, RequeueReason.PREEMPTION_NO_CANDIDATES)
 
 

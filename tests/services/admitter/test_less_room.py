@@ -4,12 +4,15 @@ import pytest
 from msgspec.structs import replace
 
 from events.admission import AdmissionRefused
+from events.control import ObjectRemoved
 from events.device import NodeObserved, NodeUsageObserved
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.quota import (
     ClusterQueueObserved,
     FlavorQuotas,
     LocalQueueObserved,
+    PreemptionPolicy,
+    PreemptionRules,
     QueueingStrategy,
     Quota,
     ResourceGroup,
@@ -64,3 +67,28 @@ def test_who_waits_in_another_tree_for_places_that_somebody_gets_is_looked_at_in
     assert any(isinstance(one, AdmissionRefused) and one.workload == "team/waits" for one in said)
     assert said == again
     assert hinted.commits == forgetful.commits
+
+
+def refusals(told: Story) -> list[AdmissionRefused]:
+    return [one for one in told.decided() if isinstance(one, AdmissionRefused)]
+
+
+def waits_for_quota(*, forgetful: bool) -> Story:
+    """The host has room for one more pod of one CPU; there is quota for one, which somebody has."""
+    nominal = (FlavorQuotas(flavor="v100", quotas=(Quota(resource="cpu", nominal=1000),)),)
+    rules = PreemptionRules(reclaim_within_cohort=PreemptionPolicy.ANY)
+    groups = (ResourceGroup(resources=("cpu",), flavors=nominal),)
+    told = Story(unchecked=True, forgetful=forgetful).told(*platform(), *RACKED, HOST)
+    told.told(replace(cpu_queue("cq"), groups=groups, strategy=QueueingStrategy.BEST_EFFORT_FIFO, preemption=rules))
+    told.told(asking("first")).decided()
+    (refused,) = refusals(told.told(asking("waits")))
+    assert refused.reason == "WaitingForQuota"
+    return told
+
+
+def test_who_waits_for_quota_is_told_that_the_last_host_with_room_for_it_is_gone() -> None:
+    gone = ObjectRemoved(kind="Node", namespace="", name=HOST.name)
+    hinted, forgetful = (waits_for_quota(forgetful=one).told(gone).decided() for one in (False, True))
+    (refused,) = (one for one in hinted if isinstance(one, AdmissionRefused))
+    assert (refused.workload, refused.reason) == ("team/waits", "TopologyPlacementFailed")
+    assert hinted == forgetful
