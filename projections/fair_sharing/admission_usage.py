@@ -10,6 +10,7 @@ from events.catalogue import AnyEvent
 from events.event import Millis
 from events.quota import ClusterQueueObserved, LocalQueueObserved
 from events.settings import AdmissionFairSharing, SettingsObserved
+from events.workload import QuotaReleased
 from projections.fair_sharing.decay import BITS, entry_part
 from projections.fair_sharing.ledger import Entered, UsageRecord, settled
 from projections.fair_sharing.state import LedgerState
@@ -32,12 +33,15 @@ def keep_ledgers(world: LedgerState, event: AnyEvent, at: Millis) -> Sequence[st
         return enroll(world, event, at)
     key = getattr(event, "workload", None)
     if isinstance(key, str):
-        follow(world, key, at)
+        follow(world, key, at, released=isinstance(event, QuotaReleased))
     return ()
 
 
-def follow(world: LedgerState, key: str, at: Millis) -> None:
-    """Bring what is counted for a workload in line with what it holds, after something happened to it."""
+def follow(world: LedgerState, key: str, at: Millis, *, released: bool = False) -> None:
+    """Bring what is counted for a workload in line with what it holds, after something happened to it.
+
+    `released` says that its quota was taken from it: what it had cost to get that stays used, if it waits for quota again.
+    """
     rule, entered = world.settings.admission_fair_sharing, world.entered.get(key)
     if rule is None and entered is None:
         return
@@ -46,7 +50,8 @@ def follow(world: LedgerState, key: str, at: Millis) -> None:
     if now == entered:
         return
     if entered is not None:
-        _leave(world.ledgers, world.trail, entered, rule, at, admitted=now is not None and now.penalty is None)
+        used = now.penalty is None if now is not None else released and _waits_again(world.workloads.get(key), entered)
+        _leave(world.ledgers, world.trail, entered, rule, at, used=used)
         world.trail.drop(world.entered, key)
     if now is not None:
         _enter(world.ledgers, world.trail, now, rule, at)
@@ -102,6 +107,12 @@ def _standing(
     return Entered(local_queue=local_queue, penalty=penalty)
 
 
+def _waits_again(workload: Workload | None, entered: Entered) -> bool:
+    if workload is None or workload.finished or not workload.spec.active:
+        return False
+    return workload.local_queue == entered.local_queue
+
+
 def _leave(
     ledgers: dict[str, UsageRecord],
     trail: Trail,
@@ -109,14 +120,14 @@ def _leave(
     rule: AdmissionFairSharing,
     at: Millis,
     *,
-    admitted: bool,
+    used: bool,
 ) -> None:
-    """Count a workload no longer as it was; when it is admitted, its penalty becomes usage."""
+    """Count a workload no longer as it was; where the reservation counts as `used`, its penalty becomes usage."""
     ledger = settled(ledgers[entered.local_queue], rule, at)
     penalty = entered.penalty or {}
     ledger = UsageRecord(
         at=ledger.at,
-        consumed=_sum(ledger.consumed, penalty, 1) if admitted else ledger.consumed,
+        consumed=_sum(ledger.consumed, penalty, 1) if used else ledger.consumed,
         penalties=_sum(ledger.penalties, penalty, -1),
         running=_sum(ledger.running, entered.running, -1),
     )

@@ -115,12 +115,18 @@ def _head(world: AdmitterState, queue: ClusterQueueObserved, line: PendingQueue,
 def _head_by_usage(
     world: AdmitterState, queue: ClusterQueueObserved, line: PendingQueue, when: When
 ) -> QueueHead | None:
-    """The head of the LocalQueue with the least past usage (docs/rules/fair-sharing.md#usage-order)."""
+    """Whoever waits for the room of its victims; else the head of the LocalQueue with the least past usage.
+
+    Rule: docs/rules/fair-sharing.md#usage-order, docs/rules/fair-sharing.md#usage-preemptor
+    """
     while True:
         first = _first_by_local_queue(world, queue, line, when)
         if not first:
             return None
-        _, place, kind = min((past_usage(world, local_queue, when.at), *one) for local_queue, one in first.items())
+        *_, place, kind = min(
+            (one[0].key not in world.requests, past_usage(world, local_queue, when.at), *one)
+            for local_queue, one in first.items()
+        )
         if not kind or not _would_be_refused_again(world, queue, place.key, kind):
             return QueueHead(workload=world.workloads[place.key], queue=queue, parked_as=kind, when=when)
         _note(world, queue, kind, line, _moment(world, queue, when))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from events.admission import QuotaReserved, WorkloadAdmitted
 from events.quota import AdmissionMode
 from events.settings import AdmissionFairSharing, SettingsObserved
-from events.workload import PodSetAssignment, WorkloadQueued
+from events.workload import PodSetAssignment, QuotaReleased, WorkloadQueued, WorkloadSwitched
 from projections.fair_sharing.decay import ONE, entry_part
 from projections.fair_sharing.past_usage import past_usage
 from projections.snapshot import tables_of, world_of
@@ -71,6 +71,30 @@ def test_the_penalty_becomes_usage_when_the_workload_is_admitted_and_goes_when_i
     assert used(at, "a") == before
     at.gone("two")
     assert used(at, "a") == before / 2
+
+
+def test_what_a_reservation_cost_stays_used_when_its_quota_is_taken_from_it_and_fades() -> None:
+    """Else a job that is preempted before it is admitted would come first again and again."""
+    at = shared_queue()
+    for name in ("one", "two"):
+        at.waiting(name, door="a")
+        reserved(at, name, 8)
+    before = used(at, "a")
+    at.fold(QuotaReleased(workload="team/one", reason="Preempted"))
+    assert used(at, "a") == before
+    at.gone("one")
+    assert used(at, "a") == before
+    at.now += HALF_LIFE
+    assert used(at, "a") == before * Fraction(3, 4)
+
+
+def test_what_a_reservation_cost_goes_with_a_job_that_is_deactivated() -> None:
+    at = shared_queue()
+    at.waiting("one", door="a")
+    reserved(at, "one", 8)
+    at.fold(WorkloadSwitched(workload="team/one", active=False))
+    at.fold(QuotaReleased(workload="team/one", reason="Deactivated"))
+    assert used(at, "a") == 0
 
 
 def test_what_runs_for_a_half_life_counts_half_and_fades_by_half_when_it_is_gone() -> None:
