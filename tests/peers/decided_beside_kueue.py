@@ -30,6 +30,7 @@ from tests.peers.worlds.drawn import (
     drawn,
 )
 from tests.peers.worlds.here import NeverAtRest, decided_here
+from tests.peers.worlds.preemption_gates import GATE_FEATURES
 from tests.peers.worlds.stored_specs import with_specs
 from tests.peers.worlds.there import NO_REST, Answer, kueue
 from tests.peers.worlds.varied import varied
@@ -72,8 +73,9 @@ def _configured(always: list[str], said: JsonObject, *, block: bool) -> JsonObje
         more["admissionFairSharing"] = {**USAGE, **({"resourceWeights": WEIGHTS} if "weights" in always else {})}
     if "retention" in always:
         more["objectRetentionPolicies"] = RETENTION
-    if "elastic" in always:
-        more["featureGates"] = dict.fromkeys(ELASTIC_GATES, True)
+    gates = [*(ELASTIC_GATES if "elastic" in always else ()), *(GATE_FEATURES if "gates" in always else ())]
+    if gates:
+        more["featureGates"] = dict.fromkeys(gates, True)
     return {**more, **said}
 
 

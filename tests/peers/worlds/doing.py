@@ -18,6 +18,7 @@ from tests.peers.worlds.elastic import newest_of
 from tests.peers.worlds.job_kinds import PLAYED, Objects, do_to_job_kind
 from tests.peers.worlds.jobs import do_to_job
 from tests.peers.worlds.pods import do_to_pods
+from tests.peers.worlds.preemption_gates import turn_gate
 from tests.peers.worlds.provisioning import do_to_request
 from tests.peers.worlds.serving import SERVED, do_to_served, part_of
 
@@ -99,7 +100,9 @@ async def do(client: ApiRequests, step: Step, now: Millis) -> JsonObject | None:
 async def _do_to_workload(client: ApiRequests, step: Step, now: Millis) -> None:
     """Do it to a Workload, whoever has made it."""
     step = replace(step, name=await _named(client, step))
-    if step.verb in ("finish", "check", "reclaim", "unready"):
+    if step.verb == "gate":
+        await turn_gate(client, WORKLOADS, step, now)
+    elif step.verb in ("finish", "check", "reclaim", "unready"):
         await _show(client, step, now)
     else:
         await _change(client, step)

@@ -47,6 +47,7 @@ FEATURES = (
     "trainjobs",
     "serving",
     "elastic",
+    "gates",
 )
 """What worlds may have; those that come last are drawn last, so that a world without them stays as it was."""
 WITH_DEFINITIONS = frozenset({"kinds", "trainjobs", "serving"})
@@ -81,7 +82,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     """`create`, `merge`, `status` (a merge of the status), `delete`, `finish`, `check`, which sets the state of an admission check of
     a workload, `move`, by which one that waits goes to another queue, `reclaim`, by which one more of its pods is done, `unready`,
     by which a pod of it fails, `ungate`, by which somebody takes all gates off pods, or `answer` and `lose`, by which an autoscaler says
-    something of what it was asked for a workload, and somebody deletes that."""
+    something of what it was asked for a workload, and somebody deletes that, or `gate`, by which a preemption gate of one is
+    opened or closed."""
     kind: str
     name: str
     namespace: str = ""
@@ -191,6 +193,7 @@ _HOW_OFTEN = {
     "trainjobs": 0.0,
     "serving": 0.0,
     "elastic": 0.0,
+    "gates": 0.0,
 }
 """How likely a world has it; what takes time or needs a configuration has only who always asks for it."""
 STARTS = "example.com/starts"

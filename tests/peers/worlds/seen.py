@@ -102,12 +102,17 @@ def _workload(value: JsonObject) -> Seen:
             if (updates := one.get("podSetUpdates"))
         },
         "requests": {one["name"]: one.get("resources", {}) for one in status.get("resourceRequests") or ()},
+        **({"gates": gates} if (gates := _gates(status)) else {}),
         "requeue": (status.get("requeueState") or {}).get("count", 0),
         "evictions": sorted(
             [one["reason"], one.get("underlyingCause", ""), one["count"]]
             for one in look(status, "schedulingStats.evictions") or ()
         ),
     }
+
+
+def _gates(status: JsonObject) -> dict[str, str]:
+    return {one["name"]: one["position"] for one in status.get("preemptionGates") or ()}
 
 
 def _assigned(value: JsonObject) -> Seen:

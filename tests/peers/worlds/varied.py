@@ -11,6 +11,7 @@ from tests.peers.worlds.elastic import with_elastic_jobs
 from tests.peers.worlds.job_kinds import with_job_kinds, with_train_jobs
 from tests.peers.worlds.jobs import with_jobs
 from tests.peers.worlds.pods import with_pods
+from tests.peers.worlds.preemption_gates import with_preemption_gates
 from tests.peers.worlds.provisioning import with_provisioning
 from tests.peers.worlds.serving import with_serving
 from tests.peers.worlds.topologies import with_layers, with_topologies
@@ -214,5 +215,6 @@ VARIED: Mapping[str, Callable[[World, random.Random], World]] = {
     "kinds": with_job_kinds,
     "trainjobs": with_train_jobs,
     "serving": with_serving,
+    "gates": with_preemption_gates,
 }
 """By feature, what it does to a world that has it."""
