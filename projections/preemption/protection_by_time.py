@@ -16,7 +16,7 @@ def begin_protection(world: PreemptionState, workload: Workload) -> None:
         return
     rules = queue.preemption
     if rules.minimum_runtime and workload.admitted_at is not None:
-        world.quota.touch(queue.name)
+        world.quota.note_change(queue.name)
         world.look_again(workload.admitted_at + rules.minimum_runtime, queue.name)
     if rules.cooldown and workload.stops.preempted_at is not None:
         world.look_again(workload.stops.preempted_at + rules.cooldown, queue.name)

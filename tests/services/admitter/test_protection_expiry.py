@@ -103,6 +103,34 @@ def test_who_asked_for_room_in_a_full_queue_is_told_so_when_its_victim_is_admitt
     ]
 
 
+def test_who_fits_nowhere_is_told_of_the_full_queue_as_soon_as_its_holder_is_protected() -> None:
+    """No time passes between its refusal and the admission by which nobody may be asked for room any more."""
+    facts = [
+        replace(
+            fact,
+            checks=(CheckRule(name="ready"),),
+            max_concurrent=1,
+            preemption=replace(fact.preemption, minimum_runtime=60_000),
+        )
+        if isinstance(fact, ClusterQueueObserved)
+        else fact
+        for fact in platform(nominal=2, cards=2)
+    ]
+    told = Story(unchecked=True).told(
+        *facts, AdmissionCheckObserved(name="ready", controller="example.com/controller"), job("low")
+    )
+    told.decided()
+    (refused,) = (
+        one for one in told.told(job("high", priority=9, count=9)).decided() if isinstance(one, AdmissionRefused)
+    )
+    assert refused.reason == "ExceedsMaxQuota"
+    told.at -= 10
+    told.told(WorkloadAdmitted(workload="team/low", cluster_queue="cq"))
+    assert [(one.workload, one.message) for one in told.decided() if isinstance(one, AdmissionRefused)] == [
+        ("team/high", "ClusterQueue cq already has its maximum of 1 workloads")
+    ]
+
+
 def test_who_may_have_fewer_pods_waits_for_a_victim_that_its_own_preemption_would_protect() -> None:
     facts = [
         replace(fact, preemption=replace(fact.preemption, cooldown=90_000))
