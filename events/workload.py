@@ -321,9 +321,9 @@ class CheckReported(Event, frozen=True, kw_only=True, tag="CheckReported.v1"):
 
 
 class PreemptionGateReported(Event, frozen=True, kw_only=True, tag="PreemptionGateReported.v1"):
-    """Somebody else has opened a preemption gate of a workload, as the manager of other clusters does for its copies.
+    """Somebody else has opened a preemption gate of a workload, as the manager of other clusters does for its copies, or has closed it again.
 
-    Rule: docs/rules/multikueue.md#preemption
+    Rule: docs/rules/cycle.md#preemption-gates, docs/rules/multikueue.md#preemption
     """
 
     workload: str

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from events.event import Millis
-from events.settings import SettingsObserved
-from events.workload import AdoptedStatus, Condition, ConditionStatus, DecidedElsewhere, GateState
+from events.workload import AdoptedStatus, Condition, ConditionStatus, DecidedElsewhere
 from projections.checks.required import required_checks
 from projections.devices.requests.card_requests import any_asks_for_cards
 from projections.devices.state import DeviceState, config_of
@@ -28,8 +27,6 @@ from projections.workloads.lifecycle import (
     moments,
 )
 from projections.workloads.stops import Requeue
-
-_GATES = ("MultiKueueOrchestratedPreemption", "ConcurrentAdmission")
 
 
 def is_of_others(told: DecidedElsewhere, workload: Workload) -> bool:
@@ -105,14 +102,3 @@ def _held_already(world: DeviceState, adopted: Workload, admission: Admission) -
     """What runs has its cards: its pods hold them, and are charged for them. Nothing is set aside for it once more."""
     asks = any_asks_for_cards(adopted.spec.pod_sets, config_of(world))
     return Devices(reservation=admission.reservation) if asks and adopted.admitted else None
-
-
-def with_gates(settings: SettingsObserved, workload: Workload, position: LogPosition) -> Workload:
-    """The workload with a state for each of its preemption gates and for no other; a new one is closed."""
-    if not any(enabled(settings, gate) for gate in _GATES):
-        return workload
-    gates = {
-        name: workload.gates.get(name) or GateState(name=name, since=position.at)
-        for name in workload.spec.preemption_gates
-    }
-    return workload if gates == workload.gates else replace(workload, gates=gates)

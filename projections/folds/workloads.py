@@ -29,7 +29,7 @@ from events.workload import (
 from events.workload_facts import WorkloadFact
 from projections.feature_gates import enabled
 from projections.folds.admission import give_back
-from projections.folds.adoption import adopt, is_of_others, with_gates
+from projections.folds.adoption import adopt, is_of_others
 from projections.folds.held_domains import hold_domains
 from projections.folds.taken_over_dispatch import take_over_choice, take_over_dispatch
 from projections.log_position import LogPosition
@@ -58,6 +58,7 @@ from projections.workloads.lifecycle import (
 )
 from projections.workloads.pods import found_running, runs_without_quota, with_waiting_for_pods
 from projections.workloads.pods_ready import pods_ready
+from projections.workloads.preemption_gates import with_gates
 from projections.workloads.slices import ELASTIC_JOBS
 
 
@@ -103,7 +104,7 @@ def evolve_workloads(world: PreemptionState, event: WorkloadFact, position: LogP
         case CheckReported():
             _report(world, workload, event)
         case PreemptionGateReported():
-            _open_gate(world, workload, event, position)
+            _turn_gate(world, workload, event, position)
         case WorkloadSwitched():
             world.trail.drop(world.refused, f"Workload/{workload.key}")
             switched = replace(workload, spec=replace(workload.spec, active=event.active))
@@ -141,11 +142,14 @@ def _turned(workload: Workload, position: LogPosition) -> Workload:
     return replace(workload, in_cluster=turned, seen=position.sequence)
 
 
-def _open_gate(
+def _turn_gate(
     world: PreemptionState, workload: Workload, event: PreemptionGateReported, position: LogPosition
 ) -> None:
-    """From now on it may preempt: it is tried anew. A gate that it does not have can't be opened."""
-    if event.gate.name not in workload.gates or not event.gate.open:
+    """A gate is open from now on, or closed: it is tried anew. A gate that it does not have can't be turned."""
+    if event.gate.name not in workload.spec.preemption_gates:
+        return
+    before = workload.gates.get(event.gate.name)
+    if (before is not None and before.open) == event.gate.open:
         return
     if workload.line:
         world.lines.of(workload.line).remove(world.trail, workload.key)

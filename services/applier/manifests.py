@@ -58,7 +58,8 @@ def workload_status(
     if requeue is not None:
         status["requeueState"] = requeue
     if workload.gates:
-        status["preemptionGates"] = [_gate(workload.gates[name]) for name in workload.spec.preemption_gates]
+        known = (workload.gates.get(name) for name in workload.spec.preemption_gates)
+        status["preemptionGates"] = [_gate(one) for one in known if one is not None]
     if workload.second_pass.unhealthy_nodes:
         status["unhealthyNodes"] = [{"name": name} for name in workload.second_pass.unhealthy_nodes]
     if workload.reclaimable:

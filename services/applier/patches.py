@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from events.api.labels import ADMISSION_GATED_BY, DECISION, JOB_UID, MULTIKUEUE_GATE, POD_SETS
+from events.api.labels import ADMISSION_GATED_BY, DECISION, JOB_UID, POD_SETS
 from events.job_kind import JobKind
 from events.json_object import JsonMapping, JsonObject, object_at, objects_at
 from events.json_path import difference, look, put, total
 from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
+from projections.workloads.preemption_gates import has_gates_of_others, turned_by_others
 from services.applier.plan import Application
 from services.applier.workloads.workload_manifest import (
     TIME,
@@ -137,18 +138,16 @@ def with_checks(status: JsonObject, found: JsonObject, application: Application)
 
 
 def with_gates(status: JsonObject, found: JsonObject, application: Application) -> JsonObject:
-    """The status with the preemption gates that others have opened on the object, unless an eviction has closed them since.
+    """The status with the preemption gates as others have turned them on the object, unless an eviction has closed them since.
 
     The object must not have changed when it is written.
     """
     if _shown(found, application) < application.of.stops.stopped_by:
         return status
-    opened = {
-        one["name"]: one
-        for one in objects_at(found, "status", "preemptionGates")
-        if one.get("position") == "Open" and one.get("name") == MULTIKUEUE_GATE
+    theirs = {
+        one["name"]: one for one in objects_at(found, "status", "preemptionGates") if turned_by_others(one["name"])
     }
-    gates = [opened.get(one["name"], one) for one in objects_at(status, "preemptionGates")]
+    gates = [theirs.get(one["name"], one) for one in objects_at(status, "preemptionGates")]
     return {**status, "preemptionGates": gates}
 
 
@@ -164,7 +163,7 @@ def mark_patch(found: JsonObject, application: Application) -> JsonObject | None
     """
     shown = _shown(found, application)
     switched = application.deactivated or application.activated
-    if shown >= application.sequence or not (application.checks or MULTIKUEUE_GATE in application.of.gates or switched):
+    if shown >= application.sequence or not (application.checks or has_gates_of_others(application.of) or switched):
         return None
     version = found["metadata"]["resourceVersion"]
     patch: JsonObject = {"metadata": {"resourceVersion": version, "annotations": {DECISION: application.decision}}}

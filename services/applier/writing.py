@@ -5,11 +5,12 @@ from typing import TypeAlias
 import structlog
 from msgspec.structs import replace
 
-from events.api.labels import DECISION, MULTIKUEUE_GATE
+from events.api.labels import DECISION
 from events.json_object import JsonObject, object_at
 from events.json_path import FieldBroken
 from events.object_version import version_number
 from events.workload import Owner
+from projections.workloads.preemption_gates import has_gates_of_others
 from services.applier.citations import citation_patch, cites
 from services.applier.decisions import Decisions
 from services.applier.discarding import delete_job
@@ -176,7 +177,7 @@ class ApplicationWriter:
         place = (WORKLOADS, application.namespace, application.name)
         known = self._known.of(application.workload)
         for _ in range(_CONFLICTS):
-            gated = MULTIKUEUE_GATE in application.of.gates
+            gated = has_gates_of_others(application.of)
             if application.checks or gated:
                 found = await self._writer.get(*place)
                 known = self._known.note(application.workload, found)

@@ -11,7 +11,6 @@ from typing import Protocol
 
 import msgspec
 
-from events.api.labels import MULTIKUEUE_GATE
 from events.application import DecisionApplied
 from events.catalogue import Fact
 from events.control import ObjectMended, ObjectRemoved
@@ -19,6 +18,7 @@ from events.json_object import JsonMapping, JsonObject, object_at, objects_at
 from events.quota import LocalQueueObserved, NamespaceObserved, PriorityClassObserved
 from events.workload import WorkloadFinished
 from projections.workloads.lifecycle import FINISHED, PODS_READY
+from projections.workloads.preemption_gates import turned_by_others
 from services.jobs.kinds.managed_kinds import Kinds
 from services.watcher.workloads.reported_state import ReportedState
 from services.watcher.workloads.workload_objects import belongs_to_job, pods_ready_in
@@ -101,7 +101,7 @@ def digest_of(value: JsonMapping) -> bytes:
         object_at(value, "status").get("admissionChecks"),
         object_at(value, "status").get("nominatedClusterNames"),
         object_at(value, "status").get("reclaimablePods"),
-        [one for one in objects_at(value, "status", "preemptionGates") if one.get("name") == MULTIKUEUE_GATE],
+        [one for one in objects_at(value, "status", "preemptionGates") if turned_by_others(one["name"])],
         pods_ready_in(value) if _tells_of_pods(value) else None,
     )
     return hashlib.blake2b(msgspec.json.encode(read), digest_size=_DIGEST).digest()

@@ -16,6 +16,6 @@ class ObjectReport(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     owner_uid: str = ""
     """The UID of the job that owns it, where its object was made before the job."""
     opened: dict[str, GateState] = msgspec.field(default_factory=partial(no_entries, GateState))
-    """By name, the preemption gates that somebody else has opened, as they were opened last."""
+    """By name, the preemption gates that somebody else has opened, as they were turned last."""
     named: tuple[str, ...] = ()
     """The clusters that somebody else's dispatcher has named."""

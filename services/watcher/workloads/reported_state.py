@@ -5,7 +5,6 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
-from events.api.labels import MULTIKUEUE_GATE
 from events.catalogue import Fact
 from events.json_object import JsonMapping, object_at
 from events.multikueue import ClustersNamed
@@ -17,6 +16,7 @@ from events.workload import (
     CheckReported,
     ConditionStatus,
     DecidedElsewhere,
+    GateState,
     JobUnsuspended,
     MemberState,
     PodsGone,
@@ -34,6 +34,7 @@ from events.workload import (
 from projections.flavors.suitability import asks_for_topology
 from projections.workloads.changed_part import changed_part
 from projections.workloads.lifecycle import PODS_READY
+from projections.workloads.preemption_gates import turned_by_others
 from services.jobs.kinds.managed_kinds import Kinds
 from services.watcher.jobs.jobs import JobState
 from services.watcher.jobs.workload_source import place_of_owner
@@ -140,10 +141,14 @@ def _written_by_others(reported: ReportedState, state: JobState, shown: AdoptedS
     gates: list[Fact] = [
         PreemptionGateReported(workload=state.workload, gate=one)
         for one in shown.gates
-        if one.open and one.name == MULTIKUEUE_GATE and reported.own_object.opened.get(one.name) != one
+        if turned_by_others(one.name) and _is_turned(reported.own_object.opened.get(one.name), one)
     ]
     checks = (CheckReported(workload=state.workload, check=one, decision=state.decision) for one in state.checks)
     return [*gates, *(one for one in checks if reported.own_object.checks.get(one.check.name) != one)]
+
+
+def _is_turned(before: GateState | None, now: GateState) -> bool:
+    return now != before if now.open else before is not None and before.open
 
 
 def says_so(reported: ReportedState | None, fact: Fact) -> bool:  # noqa: C901, PLR0911 - one case per fact

@@ -2,8 +2,9 @@ from msgspec.structs import replace
 
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, RequeueReason
 from events.quota import PreemptionPolicy
+from events.settings import SettingsObserved
 from events.upkeep import AdmissionGateCleared
-from events.workload import WorkloadFinished, WorkloadSubmitted
+from events.workload import GateState, PreemptionGateReported, WorkloadFinished, WorkloadSubmitted
 from projections.workloads.lifecycle import BLOCKED_ON_GATES, QUOTA_RESERVED
 from tests.stories.small_world import Story, job, platform, queue
 
@@ -13,8 +14,19 @@ def gated(name: str, priority: int = 0) -> WorkloadSubmitted:
     return replace(found, spec=replace(found.spec, preemption_gates=("first",)))
 
 
-def one_card() -> Story:
-    return Story().told(*platform(nominal=1, cards=1), queue("cq", nominal=1, within=PreemptionPolicy.LOWER_PRIORITY))
+def one_card(*, looked_at: bool = True) -> Story:
+    """Room for one, and a feature by which preemption gates are looked at."""
+    settings = SettingsObserved(gates={"MultiKueueOrchestratedPreemption": looked_at})
+    within = queue("cq", nominal=1, within=PreemptionPolicy.LOWER_PRIORITY)
+    return Story().told(settings, *platform(nominal=1, cards=1), within)
+
+
+def requested(told: Story) -> list[str]:
+    return [event.workload for event in told.decided() if isinstance(event, PreemptionRequested)]
+
+
+def turned(*, to_open: bool, gate: str = "first") -> PreemptionGateReported:
+    return PreemptionGateReported(workload="team/high", gate=GateState(name=gate, open=to_open, since=5))
 
 
 def test_a_closed_gate_keeps_a_workload_from_preempting_and_says_so() -> None:
@@ -33,6 +45,35 @@ def test_a_gate_holds_back_nobody_who_asks_for_the_same_without_one() -> None:
     told.told(gated("high", priority=9)).decided()
     said = told.told(job("other", priority=9)).decided()
     assert [event.workload for event in said if isinstance(event, PreemptionRequested)] == ["team/other"]
+
+
+def test_a_gate_holds_back_nobody_where_no_feature_looks_at_them() -> None:
+    """Nobody would ever open it."""
+    told = one_card(looked_at=False).told(job("low"))
+    told.decided()
+    assert requested(told.told(gated("high", priority=9))) == ["team/high"]
+
+
+def test_who_is_blocked_preempts_once_somebody_has_opened_its_gates_whatever_they_are_called() -> None:
+    told = one_card().told(job("low"))
+    told.decided()
+    assert requested(told.told(gated("high", priority=9))) == []
+    assert requested(told.told(turned(to_open=True, gate="other"))) == [], "it has no such gate"
+    assert requested(told.told(turned(to_open=True))) == ["team/high"]
+
+
+def test_a_gate_that_somebody_closes_again_holds_back_its_workload() -> None:
+    told = one_card().told(job("low"))
+    told.decided()
+    told.told(gated("high", priority=1), turned(to_open=True), turned(to_open=False))
+    assert requested(told) == []
+
+
+def test_an_eviction_closes_the_gates_of_a_workload() -> None:
+    told = one_card().told(gated("high", priority=1), turned(to_open=True))
+    told.decided()
+    told.told(job("low", priority=9)).decided()
+    assert not told.world.workloads["team/high"].gates["first"].open
 
 
 def test_a_gate_is_no_matter_where_there_is_room_without_preemption() -> None:

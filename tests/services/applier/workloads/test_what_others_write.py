@@ -10,7 +10,7 @@ from events.amount import Requests
 from events.json_object import JsonObject
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.settings import PodsReadyRule, SettingsObserved
-from events.workload import Condition, ConditionStatus, Owner, PodSetAssignment, WorkloadSpec
+from events.workload import Condition, ConditionStatus, GateState, Owner, PodSetAssignment, WorkloadSpec
 from ops.production.process.clock import ScaledClock
 from projections.workloads.lifecycle import Admission, Workload
 from services.applier.events.event_recorder import EventRecorder
@@ -150,6 +150,36 @@ async def test_a_decision_takes_one_write_and_nothing_is_read_for_it(whose: str)
     await writing.write(application("w", 1, "QuotaReserved"))
     await writing.write(application("w", 2, "QuotaReserved", "Admitted", applied=1))
     assert cluster.asked == ["apply", "apply"]
+
+
+def bearing(name: str, sequence: int, *, stopped_by: int = 0, applied: int = 0) -> Application:
+    """A workload with two preemption gates, which are closed by what is known; an eviction may have closed them."""
+    made = application(name, sequence, "QuotaReserved", applied=applied)
+    gates = {one: GateState(name=one, since=1000) for one in ("a", "b")}
+    spec = replace(SPEC, preemption_gates=("a", "b"))
+    of = replace(made.of, spec=spec, gates=gates, stops=replace(made.of.stops, stopped_by=stopped_by))
+    return Application(workload=made.workload, partition="LOG_0", sequence=sequence, of=of, fresh=not applied)
+
+
+@pytest.mark.parametrize("whose", BOTH)
+async def test_a_preemption_gate_that_others_have_opened_stays_open_until_an_eviction_closes_it(whose: str) -> None:
+    cluster = InProcess(definitions_of(whose), seed=4)
+    await cluster.create(WORKLOADS, "default", workload("w"))
+    writing = writer(cluster)
+    await writing.write(bearing("w", 1))
+    opened = {"name": "b", "position": "Open", "lastTransitionTime": SINCE}
+    (closed, _) = cluster.resources.get(cluster.kind(WORKLOADS), ("default", "w"))["status"]["preemptionGates"]
+    await cluster.merge(
+        WORKLOADS, "default", "w", {"status": {"preemptionGates": [closed, opened]}}, subresource="status"
+    )
+
+    async def shown(wanted: Application) -> dict[str, str]:
+        await writing.write(wanted)
+        found = cluster.resources.get(cluster.kind(WORKLOADS), ("default", "w"))["status"]
+        return {one["name"]: one["position"] for one in found["preemptionGates"]}
+
+    assert await shown(bearing("w", 2, applied=1)) == {"a": "Closed", "b": "Open"}
+    assert await shown(bearing("w", 3, stopped_by=3, applied=2)) == {"a": "Closed", "b": "Closed"}
 
 
 async def test_what_is_said_no_more_goes_and_what_was_only_ours_goes_with_it() -> None:

@@ -7,6 +7,7 @@ from events.workload import (
     CheckState,
     PodsReady,
     PodsReclaimed,
+    PreemptionGateReported,
     WorkloadDeleted,
     WorkloadSubmitted,
     WorkloadSwitched,
@@ -44,6 +45,25 @@ def test_the_state_of_a_check_is_told_each_time_it_changes() -> None:
         (told,) = view.see("Workload", companion(state=state))
         assert isinstance(told, CheckReported) and told.check.state == CheckState(state)
         assert view.see("Workload", companion(state=state)) == []
+
+
+def test_each_time_that_somebody_turns_a_preemption_gate_it_is_told_whatever_it_is_called() -> None:
+    """Whoever bears one for concurrent admission has it opened by decisions."""
+    view, names = View(), ("example.com/mine", "kueue.x-k8s.io/concurrent-admission")
+
+    def shown(position: str = "", since: str = "") -> dict[str, Any]:
+        gates = [{"name": one, "position": position, "lastTransitionTime": since} for one in names if position]
+        spec = {"queueName": "lq", "podSets": [], "preemptionGates": [{"name": one} for one in names]}
+        meta = {"name": "a", "namespace": "team", "uid": "a"}
+        return {"metadata": meta, "spec": spec, "status": {"preemptionGates": gates}}
+
+    assert len(view.see("Workload", shown())) == 1
+    for position, since in (("Open", "2026-01-01T00:00:01Z"), ("Closed", "2026-01-01T00:00:02Z")):
+        (told,) = view.see("Workload", shown(position, since))
+        assert isinstance(told, PreemptionGateReported)
+        assert (told.gate.name, told.gate.open) == ("example.com/mine", position == "Open")
+        assert view.see("Workload", shown(position, since)) == []
+    assert view.see("Workload", shown("Closed", "2026-01-01T00:00:03Z")) == [], "it was closed"
 
 
 def test_the_object_of_a_job_that_was_never_told_says_nothing() -> None:

@@ -1,0 +1,47 @@
+"""The preemption gates of workloads: who bears one that is not open preempts nobody.
+
+Rule: docs/rules/cycle.md#preemption-gates
+"""
+
+from msgspec.structs import replace
+
+from events.api.labels import CONCURRENT_ADMISSION_GATE
+from events.settings import SettingsObserved
+from events.workload import GateState
+from projections.feature_gates import enabled
+from projections.log_position import LogPosition
+from projections.workloads.lifecycle import Workload
+
+_FEATURES = ("MultiKueueOrchestratedPreemption", "ConcurrentAdmission")
+
+
+def held_by_a_gate(settings: SettingsObserved, workload: Workload) -> bool:
+    """Whether a preemption gate of the workload is not open, where features are on that look at them."""
+    return _are_looked_at(settings) and any(
+        (gate := workload.gates.get(name)) is None or not gate.open for name in workload.spec.preemption_gates
+    )
+
+
+def with_gates(settings: SettingsObserved, workload: Workload, position: LogPosition) -> Workload:
+    """The workload with a state for each of its preemption gates and for no other; a new one is closed."""
+    if not _are_looked_at(settings):
+        return workload
+    gates = {
+        name: workload.gates.get(name) or GateState(name=name, since=position.at)
+        for name in workload.spec.preemption_gates
+    }
+    return workload if gates == workload.gates else replace(workload, gates=gates)
+
+
+def turned_by_others(gate: str) -> bool:
+    """Whether it is for somebody else to open a gate of this name, on the Workload object."""
+    return gate != CONCURRENT_ADMISSION_GATE
+
+
+def has_gates_of_others(workload: Workload) -> bool:
+    """Whether others open and close gates of the workload."""
+    return any(map(turned_by_others, workload.gates))
+
+
+def _are_looked_at(settings: SettingsObserved) -> bool:
+    return any(enabled(settings, feature) for feature in _FEATURES)
