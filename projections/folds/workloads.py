@@ -58,7 +58,7 @@ from projections.workloads.lifecycle import (
 )
 from projections.workloads.pods import found_running, runs_without_quota, with_waiting_for_pods
 from projections.workloads.pods_ready import pods_ready
-from projections.workloads.preemption_gates import with_gates
+from projections.workloads.preemption_gates import with_gate, with_gates
 from projections.workloads.slices import ELASTIC_JOBS
 
 
@@ -145,16 +145,13 @@ def _turned(workload: Workload, position: LogPosition) -> Workload:
 def _turn_gate(
     world: PreemptionState, workload: Workload, event: PreemptionGateReported, position: LogPosition
 ) -> None:
-    """A gate is open from now on, or closed: it is tried anew. A gate that it does not have can't be turned."""
-    if event.gate.name not in workload.spec.preemption_gates:
-        return
-    before = workload.gates.get(event.gate.name)
-    if (before is not None and before.open) == event.gate.open:
+    """Whoever bears the gate is tried anew, as it may preempt from now on, or may not."""
+    turned = with_gate(workload, event.gate)
+    if turned is workload:
         return
     if workload.line:
         world.lines.of(workload.line).remove(world.trail, workload.key)
-    gates = {**workload.gates, event.gate.name: event.gate}
-    world.put_workload(replace(workload, gates=gates, line="", seen=position.sequence))
+    world.put_workload(replace(turned, line="", seen=position.sequence))
 
 
 def _report(world: PreemptionState, workload: Workload, event: CheckReported) -> None:

@@ -33,6 +33,14 @@ def with_gates(settings: SettingsObserved, workload: Workload, position: LogPosi
     return workload if gates == workload.gates else replace(workload, gates=gates)
 
 
+def with_gate(workload: Workload, gate: GateState) -> Workload:
+    """The workload with a gate turned; as it is where it has no such gate, or where that stands so already."""
+    before = workload.gates.get(gate.name)
+    if gate.name not in workload.spec.preemption_gates or (before is not None and before.open) == gate.open:
+        return workload
+    return replace(workload, gates={**workload.gates, gate.name: gate})
+
+
 def turned_by_others(gate: str) -> bool:
     """Whether it is for somebody else to open a gate of this name, on the Workload object."""
     return gate != CONCURRENT_ADMISSION_GATE

@@ -142,7 +142,7 @@ def with_gates(status: JsonObject, found: JsonObject, application: Application) 
 
     The object must not have changed when it is written.
     """
-    if _shown(found, application) < application.of.stops.stopped_by:
+    if "preemptionGates" not in status or _shown(found, application) < application.of.stops.stopped_by:
         return status
     theirs = {
         one["name"]: one for one in objects_at(found, "status", "preemptionGates") if turned_by_others(one["name"])

@@ -177,15 +177,13 @@ class ApplicationWriter:
         place = (WORKLOADS, application.namespace, application.name)
         known = self._known.of(application.workload)
         for _ in range(_CONFLICTS):
-            gated = has_gates_of_others(application.of)
-            if application.checks or gated:
+            if application.checks or has_gates_of_others(application.of):
                 found = await self._writer.get(*place)
                 known = self._known.note(application.workload, found)
                 marked = await self._without_lost_mark(application, found)
                 if application.checks:
                     status = with_checks(status, found, marked)
-                if gated:
-                    status = with_gates(status, found, marked)
+                status = with_gates(status, found, marked)
             part = decided_part(status)
             try:
                 found = await self._apply(application, part, known.version if known is not None else "")

@@ -1,7 +1,6 @@
 """Preemption gates of worlds: workloads that may preempt nobody until somebody opens their gates, which an eviction closes again."""
 
 import random
-from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -48,13 +47,17 @@ def _insert(steps: list[Step], first: int, step: Step, chance: random.Random) ->
 
 
 async def turn_gate(client: ApiRequests, resource: Resource, step: Step, now: Millis) -> None:
-    """Have a workload show in which position a gate of it is, as whoever opens it does."""
-    found: JsonObject = await client.get(resource, step.namespace, step.name)
-    kept = [one for one in look(found, "status.preemptionGates") or () if one["name"] != step.value["name"]]
+    """Have a workload show in which position a gate of it is, as whoever opens it does, however often others write meanwhile."""
     said = {**step.value, "lastTransitionTime": format_timestamp(now)}
-    patch = {
-        "metadata": {"resourceVersion": found["metadata"]["resourceVersion"]},
-        "status": {"preemptionGates": sorted([*kept, said], key=lambda one: one["name"])},
-    }
-    with suppress(ObjectConflict):
-        await client.merge(resource, step.namespace, step.name, patch, subresource="status")
+    while True:
+        found: JsonObject = await client.get(resource, step.namespace, step.name)
+        kept = [one for one in look(found, "status.preemptionGates") or () if one["name"] != step.value["name"]]
+        patch = {
+            "metadata": {"resourceVersion": found["metadata"]["resourceVersion"]},
+            "status": {"preemptionGates": sorted([*kept, said], key=lambda one: one["name"])},
+        }
+        try:
+            await client.merge(resource, step.namespace, step.name, patch, subresource="status")
+        except ObjectConflict:
+            continue
+        return
