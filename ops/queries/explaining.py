@@ -42,6 +42,7 @@ from projections.set_aside.left_alone import workload_left_alone
 from projections.set_aside.records import LEFT_ALONE
 from projections.topology.placement.making_room import make_room_in_domains
 from projections.workloads.lifecycle import Workload
+from projections.workloads.preemption_gates import closed_gates
 from projections.workloads.variants import as_shown, has_variants
 from projections.world import World
 from services.admitter.entry import AdmissionEntry as Nomination
@@ -114,7 +115,7 @@ def explain(
         explanation,
         at=at,
         obstacle=obstacle,
-        tried=_as_tried(world, queue, nominated) if nominated is not None else None,
+        tried=_as_tried(world, queue, workload, nominated) if nominated is not None else None,
         shortages=numbers,
     )
     if deep and explanation.tier in (Tier.COHORT, Tier.QUEUE) and obstacle is None:
@@ -306,13 +307,15 @@ def world_about(worlds: Sequence[World], wanted: str, at: Millis) -> World:
     return world
 
 
-def _as_tried(world: World, queue: ClusterQueueObserved, found: Nomination) -> Tried:
+def _as_tried(world: World, queue: ClusterQueueObserved, workload: Workload, found: Nomination) -> Tried:
     reason, message = found.refusal()
+    preempts = found.mode is Mode.PREEMPT and bool(found.victims)
     unwritten = on_their_way(world, queue.name) if found.mode in (Mode.FIT, Mode.PREEMPT) else []
     return Tried(
         unwritten=tuple(one.key for one in unwritten) if len(unwritten) >= SIZE else (),
         fits=found.mode is Mode.FIT and not found.reason,
-        preempts=tuple(victim.workload.key for victim in found.victims) if found.mode is Mode.PREEMPT else (),
+        preempts=tuple(victim.workload.key for victim in found.victims) if preempts else (),
+        gates=closed_gates(world.settings, workload) if preempts else (),
         reason=reason,
         message=message,
     )

@@ -23,7 +23,7 @@ from projections.queues.pending_queues import PlaceInLine
 from projections.queues.state import QueueState
 from projections.quota.tree import QuotaTree
 from projections.unsupported import NOT_DONE
-from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
+from projections.workloads.lifecycle import BLOCKED_ON_GATES, QUOTA_RESERVED, Workload
 from projections.workloads.state import WorkloadState
 from projections.workloads.variants import flavor_of, variants_of
 
@@ -36,6 +36,8 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     fits: bool = False
     preempts: tuple[str, ...] = ()
     """Workloads that it would preempt."""
+    gates: tuple[str, ...] = ()
+    """Its preemption gates that are closed, by which it may preempt none of these."""
     unwritten: tuple[str, ...] = ()
     """Admissions that are not written to the cluster yet, where nobody is let in before fewer are."""
     reason: str = ""
@@ -54,6 +56,8 @@ FIXES: Mapping[str, str] = {
     "ExceedsCardCapacity": "ask for less per card: no card could hold it even if nothing ran",
     PLACEMENT_FAILED: "ask for fewer or smaller pods, or for a wider level: no domain could hold them even if nothing ran",
     "AdmissionGated": "take the gates off",
+    BLOCKED_ON_GATES: "have its preemption gates opened in status.preemptionGates of the Workload by whoever has put them there, or wait "
+    "for room",
     "OnHold": "take the job off hold",
     "Deactivated": "set spec.active of the Workload to true",
     EXHAUSTED: "have the budget raised, or wait for its next period",
@@ -211,6 +215,11 @@ def _as_tried(quota: QuotaTree, explanation: Explanation, tried: Tried) -> None:
         explanation.tier, explanation.reason = Tier.QUEUE, "WaitingForItsTurn"
         explanation.message = "it would fit as things stand, but others are decided about first"
         explanation.waits_for = tuple(f"{key}, which is before it" for key in explanation.line.ahead[:1])
+        return
+    if tried.gates:
+        explanation.tier, explanation.reason = Tier.SPEC, BLOCKED_ON_GATES
+        explanation.message = "it fits when others make room, and its preemption gates keep it from asking them to"
+        explanation.waits_for = tuple(f"its preemption gate {name} to be opened" for name in tried.gates)
         return
     if tried.preempts:
         explanation.tier, explanation.reason = Tier.COHORT, "MayPreempt"

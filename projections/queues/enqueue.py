@@ -60,10 +60,13 @@ def requeue_refused(world: QueueState, workload: Workload, event: AdmissionRefus
     bulk = event.requeue in BULK and _by_class(world.cluster_queues, world.settings, event.cluster_queue)
     kind = workload.equivalence if bulk else f"{workload.equivalence}/{workload.key}"
     stamp = world.stamp(event.cluster_queue)
-    line.park_refused(world.trail, place_of(world, workload, kind, event.reason), stamp=stamp)
+    # Both kinds of gates are shown by one reason; who bears one of these is in the queue.
+    gated = event.requeue is RequeueReason.PREEMPTION_GATED
+    reason = event.requeue.value if gated else event.reason
+    line.park_refused(world.trail, place_of(world, workload, kind, reason), stamp=stamp)
     if bulk:
         for key in line.alike(workload.equivalence):
-            line.park_refused(world.trail, replace(line.waiting[key], reason=event.reason), stamp=stamp)
+            line.park_refused(world.trail, replace(line.waiting[key], reason=reason), stamp=stamp)
 
 
 def line_up_refused(world: QueueState, cluster_queue: str) -> None:

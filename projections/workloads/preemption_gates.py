@@ -15,10 +15,12 @@ from projections.workloads.lifecycle import Workload
 _FEATURES = ("MultiKueueOrchestratedPreemption", "ConcurrentAdmission")
 
 
-def held_by_a_gate(settings: SettingsObserved, workload: Workload) -> bool:
-    """Whether a preemption gate of the workload is not open, where features are on that look at them."""
-    return _are_looked_at(settings) and any(
-        (gate := workload.gates.get(name)) is None or not gate.open for name in workload.spec.preemption_gates
+def closed_gates(settings: SettingsObserved, workload: Workload) -> tuple[str, ...]:
+    """The preemption gates of the workload that are not open; none where no feature is on that looks at them."""
+    if not _are_looked_at(settings):
+        return ()
+    return tuple(
+        name for name in workload.spec.preemption_gates if (gate := workload.gates.get(name)) is None or not gate.open
     )
 
 

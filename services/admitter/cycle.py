@@ -40,7 +40,7 @@ from projections.preemption.message import replacement_message
 from projections.quota.columns import Usage
 from projections.quota.node import Node
 from projections.set_aside.records import ADMITTER
-from projections.workloads.preemption_gates import held_by_a_gate
+from projections.workloads.preemption_gates import closed_gates
 from services.admitter.block_admission import NOT_ALL_READY, WAITING_FOR_PODS_READY, blocks_admission, somebody_unready
 from services.admitter.cycle_order import in_turn, owner_goes_on, up_to, would_borrow
 from services.admitter.entry import AdmissionEntry, QueueHead
@@ -294,7 +294,7 @@ class Cycle:
 
     def _request_preemption(self, entry: AdmissionEntry, preempted: Preempted) -> Decision | None:
         """The entry fits without its victims: their preemption is requested, unless a preemption gate forbids it."""
-        if held_by_a_gate(self.world.settings, entry.workload):
+        if closed_gates(self.world.settings, entry.workload):
             return self._requeue(entry, RequeueReason.PREEMPTION_GATED, ADMISSION_GATED, GATED)
         preempted.update({victim.workload.key: victim for victim in entry.victims})
         self.world.cards.trial(entry.placements)

@@ -17,6 +17,7 @@ import yaml
 from events.json_object import JsonObject
 from ops.production.process.telemetry import configure_logging
 from tests.peers.build import AUTOSCALER, KINDS, PEERS
+from tests.peers.worlds.claims import CLAIM_FEATURES, COUNTED
 from tests.peers.worlds.compared import MEANT, compared, preempted_for_ever
 from tests.peers.worlds.drawn import (
     ELASTIC_GATES,
@@ -73,7 +74,10 @@ def _configured(always: list[str], said: JsonObject, *, block: bool) -> JsonObje
         more["admissionFairSharing"] = {**USAGE, **({"resourceWeights": WEIGHTS} if "weights" in always else {})}
     if "retention" in always:
         more["objectRetentionPolicies"] = RETENTION
-    gates = [*(ELASTIC_GATES if "elastic" in always else ()), *(GATE_FEATURES if "gates" in always else ())]
+    if "claims" in always:
+        more["resources"] = COUNTED
+    needed = {"elastic": ELASTIC_GATES, "gates": GATE_FEATURES, "claims": CLAIM_FEATURES}
+    gates = [gate for feature, those in needed.items() if feature in always for gate in those]
     if gates:
         more["featureGates"] = dict.fromkeys(gates, True)
     return {**more, **said}

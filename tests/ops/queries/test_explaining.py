@@ -26,7 +26,15 @@ from events.quota import (
     StopPolicy,
 )
 from events.selector import LabelSelector
-from events.workload import WorkloadChanged, WorkloadFinished, WorkloadSpec, WorkloadSubmitted
+from events.settings import SettingsObserved
+from events.workload import (
+    GateState,
+    PreemptionGateReported,
+    WorkloadChanged,
+    WorkloadFinished,
+    WorkloadSpec,
+    WorkloadSubmitted,
+)
 from ops.production.log.streams import SOLE
 from ops.production.trial import tried
 from ops.queries.answers import explained
@@ -66,6 +74,21 @@ def test_who_would_fit_and_waits_until_what_was_decided_before_is_written_is_tol
     assert found.message.startswith("it would fit as things stand, but 4 admissions that were decided before are still")
     assert found.waits_for == tuple(f"team/{name} to be written" for name in "abcd")
     assert "goes on by itself" in found.fix
+
+
+def test_who_may_not_preempt_is_told_which_of_its_gates_are_closed() -> None:
+    story = Story().told(SettingsObserved(gates={"MultiKueueOrchestratedPreemption": True}))
+    story.told(*platform(nominal=1, cards=1), job("low")).decided()
+    high = job("high", priority=9)
+    story.told(replace(high, spec=replace(high.spec, preemption_gates=("a", "b"))))
+    story.told(
+        PreemptionGateReported(workload="team/high", gate=GateState(name="a", open=True)),
+        DecisionApplied(workload="team/low", partition="LOG_0", sequence=99),
+    ).decided()
+    found = told(story, "team/high")
+    assert (found.tier, found.reason) == (Tier.SPEC, "BlockedOnPreemptionGates")
+    assert found.waits_for == ("its preemption gate b to be opened",)
+    assert "status.preemptionGates" in found.fix
 
 
 def test_who_asks_a_queue_that_is_closed_is_told_what_closes_it_and_what_its_check_says() -> None:

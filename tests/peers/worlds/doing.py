@@ -33,8 +33,8 @@ _KUEUE = (
     "WorkloadPriorityClass",
     "ProvisioningRequestConfig",
 )
-_GROUPS = {"RuntimeClass": "node.k8s.io", "Job": "batch"}
-_SPACED = frozenset({"Workload", "LocalQueue", "LimitRange", "Job", "Pod"})
+_GROUPS = {"RuntimeClass": "node.k8s.io", "Job": "batch", "ResourceClaimTemplate": "resource.k8s.io"}
+_SPACED = frozenset({"Workload", "LocalQueue", "LimitRange", "Job", "Pod", "ResourceClaimTemplate"})
 _PLURALS = {
     "Topology": "topologies",
     "RuntimeClass": "runtimeclasses",

@@ -48,6 +48,7 @@ FEATURES = (
     "serving",
     "elastic",
     "gates",
+    "claims",
 )
 """What worlds may have; those that come last are drawn last, so that a world without them stays as it was."""
 WITH_DEFINITIONS = frozenset({"kinds", "trainjobs", "serving"})
@@ -194,6 +195,7 @@ _HOW_OFTEN = {
     "serving": 0.0,
     "elastic": 0.0,
     "gates": 0.0,
+    "claims": 0.0,
 }
 """How likely a world has it; what takes time or needs a configuration has only who always asks for it."""
 STARTS = "example.com/starts"

@@ -25,6 +25,7 @@ from ops.sandbox.simulate.simulation import BEGINS
 from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
 from services.provisioning_kinds import REQUESTS, TEMPLATES
 from services.runtime.tracing import NoTracer
+from tests.peers.worlds.claims import LATER_NAMES
 from tests.peers.worlds.doing import MANAGED, WORKLOADS, collect, do, make, start
 from tests.peers.worlds.drawn import CONFIGURED, WITH_DEFINITIONS, World
 from tests.peers.worlds.elastic_pods import play_jobs
@@ -104,7 +105,8 @@ class _Played:
         self._autoscaler = autoscaler
         self._loop, self._world, self._uids, self._kinds = loop, world, uids, kinds
         self._clock = ScaledClock(1.0, BEGINS, loop.time)
-        said = {"resources": CONFIGURED, "waitForPodsReady": {"enable": False}, **more}
+        gates = {LATER_NAMES.get(name, name): on for name, on in (more.get("featureGates") or {}).items()}
+        said = {"resources": CONFIGURED, "waitForPodsReady": {"enable": False}, **more, "featureGates": gates}
         configured = configuration_of(said, "the configuration of all worlds").settings
         gates = {**configured.gates, **dict.fromkeys(LATER_GATES, False)}
         self._settings = replace(configured, devices=False, fair_sharing=fair, gates=gates)

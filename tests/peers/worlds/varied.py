@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec.structs import replace
 
 from events.json_object import JsonObject
+from tests.peers.worlds.claims import with_claims
 from tests.peers.worlds.drawn import HOST, Step, World
 from tests.peers.worlds.elastic import with_elastic_jobs
 from tests.peers.worlds.job_kinds import with_job_kinds, with_train_jobs
@@ -216,5 +217,6 @@ VARIED: Mapping[str, Callable[[World, random.Random], World]] = {
     "trainjobs": with_train_jobs,
     "serving": with_serving,
     "gates": with_preemption_gates,
+    "claims": with_claims,
 }
 """By feature, what it does to a world that has it."""

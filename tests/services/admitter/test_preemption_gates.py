@@ -4,7 +4,8 @@ from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserve
 from events.quota import PreemptionPolicy
 from events.settings import SettingsObserved
 from events.upkeep import AdmissionGateCleared
-from events.workload import GateState, PreemptionGateReported, WorkloadFinished, WorkloadSubmitted
+from events.workload import GateState, PreemptionGateReported, WorkloadFinished, WorkloadQueued, WorkloadSubmitted
+from projections.queues import waiting
 from projections.workloads.lifecycle import BLOCKED_ON_GATES, QUOTA_RESERVED
 from tests.stories.small_world import Story, job, platform, queue
 
@@ -45,6 +46,15 @@ def test_a_gate_holds_back_nobody_who_asks_for_the_same_without_one() -> None:
     told.told(gated("high", priority=9)).decided()
     said = told.told(job("other", priority=9)).decided()
     assert [event.workload for event in said if isinstance(event, PreemptionRequested)] == ["team/other"]
+
+
+def test_who_is_blocked_counts_among_those_who_wait_and_is_not_queued_again_when_it_is_looked_at() -> None:
+    told = one_card().told(job("low"))
+    told.decided()
+    told.told(gated("high", priority=9)).decided()
+    assert waiting.beside(told.world, "cq") == ["team/high"]
+    told.world.review_all()
+    assert [event for event in told.decided() if isinstance(event, WorkloadQueued)] == []
 
 
 def test_a_gate_holds_back_nobody_where_no_feature_looks_at_them() -> None:

@@ -1,0 +1,109 @@
+"""Claims of worlds: pods that claim devices by templates, which may be missing, change, or ask for what can't be counted.
+
+Kueue 0.17 counts exact numbers of devices by their class alone; later versions, whose rules kuelog has, count more (docs/rules/claims.md).
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from events.json_object import JsonObject
+from tests.peers.worlds.drawn import CONFIGURED, Step, World
+
+CLAIM_FEATURES = ("DynamicResourceAllocation",)
+"""The feature gate without which Kueue 0.17 counts no claims."""
+LATER_NAMES: Mapping[str, str] = {"DynamicResourceAllocation": "KueueDRAIntegration"}
+"""How later versions call feature gates of Kueue 0.17."""
+CLAIMED = "example.com/claimed"
+"""The resource of quota as which devices count."""
+COUNTED: JsonObject = {
+    **CONFIGURED,
+    "deviceClassMappings": [{"name": CLAIMED, "deviceClassNames": ["whole.example.com", "half.example.com"]}],
+}
+"""What the configuration says of resources where worlds have claims."""
+_TEMPLATE = "ResourceClaimTemplate"
+
+
+def with_claims(world: World, chance: random.Random) -> World:
+    """The world with quota of devices, templates of claims, workloads whose pods claim, and templates that come and go."""
+    covered = chance.random() < 0.85
+    objects = [
+        _with_quota(one, chance) if covered and one["kind"] in ("ClusterQueue", "Cohort") else one
+        for one in world.objects
+    ]
+    templates = [_template(world, number, chance) for number in range(chance.choice((1, 2, 3)))]
+    steps = [_claiming(step, [one["metadata"]["name"] for one in templates], chance) for step in world.steps]
+    for one in templates:
+        name, space = one["metadata"]["name"], one["metadata"]["namespace"]
+        if chance.random() < 0.75:
+            objects.append(one)
+        else:
+            _insert(steps, Step(verb="create", kind=_TEMPLATE, name=name, namespace=space, value=one), chance)
+        if chance.random() < 0.2:
+            _insert(steps, Step(verb="delete", kind=_TEMPLATE, name=name, namespace=space), chance)
+    return replace(world, objects=tuple(objects), steps=tuple(steps))
+
+
+def _insert(steps: list[Step], step: Step, chance: random.Random) -> None:
+    steps.insert(chance.randint(1, len(steps)), step)
+
+
+def _with_quota(value: JsonObject, chance: random.Random) -> JsonObject:
+    """A queue or cohort whose first group of resources covers devices as well."""
+    groups = [dict(one) for one in value["spec"].get("resourceGroups") or ()]
+    if not groups:
+        return value
+    groups[0]["coveredResources"] = [*groups[0]["coveredResources"], CLAIMED]
+    groups[0]["flavors"] = [
+        {
+            **one,
+            "resources": [*one["resources"], {"name": CLAIMED, "nominalQuota": str(chance.choice((0, 1, 2, 4, 4)))}],
+        }
+        for one in groups[0]["flavors"]
+    ]
+    return {**value, "spec": {**value["spec"], "resourceGroups": groups}}
+
+
+def _template(world: World, number: int, chance: random.Random) -> JsonObject:
+    requests = [_request(index, chance) for index in range(chance.choice((1, 1, 1, 2)))]
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": _TEMPLATE,
+        "metadata": {"name": f"t{number}", "namespace": world.space},
+        "spec": {"spec": {"devices": {"requests": requests}}},
+    }
+
+
+def _request(index: int, chance: random.Random) -> JsonObject:
+    name = f"r{index}"
+    kind = chance.random()
+    device = chance.choice(("whole.example.com", "whole.example.com", "half.example.com"))
+    if kind < 0.75:
+        return {"name": name, "exactly": {"deviceClassName": device, "count": chance.choice((1, 1, 2))}}
+    if kind < 0.85:
+        return {"name": name, "exactly": {"deviceClassName": "unmapped.example.com"}}
+    if kind < 0.95:
+        return {"name": name, "exactly": {"deviceClassName": device, "allocationMode": "All"}}
+    return {"name": name, "firstAvailable": [{"name": "a", "deviceClassName": device}]}
+
+
+def _claiming(step: Step, templates: Sequence[str], chance: random.Random) -> Step:
+    """A workload of which some pod sets claim devices, one of them by name at times."""
+    if step.kind != "Workload" or step.verb != "create":
+        return step
+    spec = step.value["spec"]
+    pod_sets = [_with_claim(one, templates, chance) if chance.random() < 0.6 else one for one in spec["podSets"]]
+    return replace(step, value={**step.value, "spec": {**spec, "podSets": pod_sets}})
+
+
+def _with_claim(pod_set: JsonObject, templates: Sequence[str], chance: random.Random) -> JsonObject:
+    asked = chance.sample(templates, min(len(templates), chance.choice((1, 1, 1, 2))))
+    claims = [{"name": f"c{number}", "resourceClaimTemplateName": one} for number, one in enumerate(asked)]
+    if chance.random() < 0.05:
+        claims.append({"name": "named", "resourceClaimName": "mine"})
+    pod = pod_set["template"]["spec"]
+    first, *others = pod["containers"]
+    using = {**first, "resources": {**first.get("resources", {}), "claims": [{"name": one["name"]} for one in claims]}}
+    spec = {**pod, "resourceClaims": claims, "containers": [using, *others]}
+    return {**pod_set, "template": {**pod_set["template"], "spec": spec}}
