@@ -25,9 +25,18 @@ def in_line(world: QueueState, cluster_queue: str) -> list[str]:
 
 
 def beside(world: QueueState, cluster_queue: str) -> list[str]:
-    """Workloads that are not tried until something changes; without those of which Kueue's queue knows nothing, as of who is inactive."""
-    parked = world.lines.of(cluster_queue).parked
-    return [key for key, why in parked.items() if why not in _NOT_PENDING and world.workloads[key].spec.active]
+    """Workloads that are not tried until something changes; without those of which Kueue's queue knows nothing, as of who is inactive.
+
+    Rule: docs/rules/queues.md#pending
+    """
+    line = world.lines.of(cluster_queue)
+    return [
+        key
+        for key, why in line.parked.items()
+        if why not in _NOT_PENDING
+        and world.workloads[key].spec.active
+        and (why != "Misconfigured" or key in line.refused)
+    ]
 
 
 def asked(world: DeviceState, queue: ClusterQueueObserved, keys: Iterable[str]) -> Requests:

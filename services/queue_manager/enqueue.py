@@ -81,7 +81,9 @@ def _gate_cleared(workload: Workload) -> list[Decision]:
 
 def _checks(world: WorkloadState, workload: Workload) -> list[Decision]:
     queue = world.cluster_queue_of(workload)
-    return [] if queue is None else check_list(world, workload, queue)
+    if queue is None or _refused_feature(world, workload) is not None:
+        return []  # Kueue has no checks for whom it does not queue.
+    return check_list(world, workload, queue)
 
 
 def _for_a_budget(world: QueueManagerState, workload: Workload, at: Millis) -> list[Decision]:

@@ -11,8 +11,9 @@ class CannotCount(Exception):
 
 
 def invalid(path: str, value: str, detail: str) -> str:
-    """A field that says what it may not say; an empty value where there is none to show."""
-    return f'{path}: Invalid value: "{value or "null"}": {detail}'
+    """A field that says what it may not say; an empty value where there is none to show, as Kubernetes words it."""
+    shown = f'"{value}"' if value else "null"
+    return f"{path}: Invalid value: {shown}: {detail}"
 
 
 def not_found(path: str, what: str) -> str:

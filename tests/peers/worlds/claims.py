@@ -22,7 +22,7 @@ COUNTED: JsonObject = {
     "deviceClassMappings": [{"name": CLAIMED, "deviceClassNames": ["whole.example.com", "half.example.com"]}],
 }
 """What the configuration says of resources where worlds have claims."""
-_TEMPLATE = "ResourceClaimTemplate"
+TEMPLATE = "ResourceClaimTemplate"
 
 
 def with_claims(world: World, chance: random.Random) -> World:
@@ -39,9 +39,9 @@ def with_claims(world: World, chance: random.Random) -> World:
         if chance.random() < 0.75:
             objects.append(one)
         else:
-            _insert(steps, Step(verb="create", kind=_TEMPLATE, name=name, namespace=space, value=one), chance)
+            _insert(steps, Step(verb="create", kind=TEMPLATE, name=name, namespace=space, value=one), chance)
         if chance.random() < 0.2:
-            _insert(steps, Step(verb="delete", kind=_TEMPLATE, name=name, namespace=space), chance)
+            _insert(steps, Step(verb="delete", kind=TEMPLATE, name=name, namespace=space), chance)
     return replace(world, objects=tuple(objects), steps=tuple(steps))
 
 
@@ -69,7 +69,7 @@ def _template(world: World, number: int, chance: random.Random) -> JsonObject:
     requests = [_request(index, chance) for index in range(chance.choice((1, 1, 1, 2)))]
     return {
         "apiVersion": "resource.k8s.io/v1",
-        "kind": _TEMPLATE,
+        "kind": TEMPLATE,
         "metadata": {"name": f"t{number}", "namespace": world.space},
         "spec": {"spec": {"devices": {"requests": requests}}},
     }

@@ -8,6 +8,7 @@ from collections import Counter
 from typing import Any
 
 from tests.peers.worlds.asked_apart import AskedApart
+from tests.peers.worlds.claims_apart import ClaimsApart
 from tests.peers.worlds.difference import Difference, differences
 from tests.peers.worlds.drawn import World
 from tests.peers.worlds.elastic_apart import ElasticApart
@@ -112,6 +113,11 @@ MEANT = {
     "victims one by one": "Kueue tries who preempts several again when some of them are gone, and may find that it needs no more",
     "order of leaders": "Kueue names either of a leader and its workers, which lie together, where there is no place for them",
     "no places beside slices": "with the gate ElasticJobsViaWorkloadSlicesWithTAS Kueue 0.17 looks for no place for pods that require or prefer a domain, of whatever workload",
+    "requeue of claims": "Kueue shows of who claims what can't be counted that it is not requeued either: docs/rules/claims.md#refused",
+    "name of a template": "Kueue's client names a template that is not there by its kind, an API server by its resource",
+    "silent to who claims": "Kueue says nothing of a queue that is not there or takes nothing in, and does not evict who is set inactive, where devices are claimed",
+    "claims looked at again": "Kueue looks at a claim again after a while, or never when its template has changed: docs/rules/claims.md#counted-again",
+    "claims in domains": "Kueue 0.17 looks for the devices that pods claim on the nodes on which they are placed, where there are none, and never lets them in: docs/rules/claims.md#in-domains",
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
 """By name, why what is different is meant, or is chance on Kueue's side."""
@@ -162,7 +168,7 @@ class _Around:
         self._apart: dict[str, str] = {}
         """By workload that was preempted more often on one side, the name of that."""
         self._jobs, self._asked, self._serving = JobsApart(world), AskedApart(world), ServingApart(world)
-        self._elastic = ElasticApart()
+        self._elastic, self._claims = ElasticApart(), ClaimsApart(world)
         self._said: dict[str, list[Any]] = {}
         """By workload, how its reservation stood under Kueue after each step."""
         self._tried: dict[str, list[Any]] = {}
@@ -221,6 +227,7 @@ class _Around:
             or self._elastic.name(one, self.there, self.here)
             or self._jobs.name(one, self.there, self.here)
             or self._asked.name(one, self.there, self.here, self._said_of_checks)
+            or self._claims.name(one, self._theirs)
         )
         if apart or one.path[0] in ("jobs", "pods", "asked", "standing") or one.path[2:3] == ("made",):
             return apart

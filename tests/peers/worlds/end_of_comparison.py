@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from tests.peers.worlds.asked_apart import why_nodes_end_it
+from tests.peers.worlds.claims_apart import why_claims_end_it
 from tests.peers.worlds.difference import differences
 from tests.peers.worlds.drawn import Step, World
 from tests.peers.worlds.elastic_apart import why_slices_end_it
@@ -27,7 +28,7 @@ def why_it_ends(world: World, number: int, both_before: tuple[Seen, Seen], there
     """The name of a difference after which the world goes on otherwise, and is compared no more; empty while it is."""
     if _is_lost_in_between(world.steps[number], both_before[0], there):
         return "lost in between"
-    if ended := why_slices_end_it(world, number, there, here):
+    if ended := why_slices_end_it(world, number, there, here) or why_claims_end_it(world, number, there, here):
         return ended
     if _stays_in_its_queue(world.steps[number], there, here):
         return "moved after eviction"

@@ -6,6 +6,7 @@ from tests.peers.worlds.difference import Difference
 from tests.peers.worlds.standing import ATTEMPT
 
 _LATER = (
+    (r"^DynamicResourceAllocation feature ", r"^KueueDRAIntegration feature "),
     (r"At least one admission check is false$", r"Evicted due to AdmissionChecks? in Retry state: .*$"),
     (r"Admission check\(s\): \S+, were rejected$", r"AdmissionChecks? in Rejected state: .*$"),
 )

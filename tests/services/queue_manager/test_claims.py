@@ -4,9 +4,11 @@ from msgspec.structs import replace
 
 from events.claims import PodClaim, PodClaims
 from events.pod_set import PodSet
+from events.quota import AdmissionCheckObserved, CheckRule
 from events.settings import SettingsObserved
 from events.workload import WorkloadChanged
 from projections.feature_gates import DEFAULTS
+from projections.queues.waiting import beside
 from services.queue_manager.enqueue import standing_obstacle
 from tests.services.queue_manager.waiting_room import KEY, SHAPE, SPEC, Room, submitted
 
@@ -37,6 +39,18 @@ def test_who_claims_what_can_not_be_counted_is_misconfigured_until_it_can() -> N
     waiting.tell(WorkloadChanged(workload=KEY, spec=COUNTED))
     waiting.steps()
     assert waiting.world.lines.of("cq").waiting
+
+
+def test_who_claims_what_can_not_be_counted_is_in_no_queue_and_has_no_checks_yet() -> None:
+    """As under Kueue, which looks at claims before it does anything else about a workload."""
+    slow = AdmissionCheckObserved(name="slow", controller="x")
+    waiting = Room(slow, submitted(REFUSED), checks=(CheckRule(name="slow"),))
+    waiting.steps()
+    assert beside(waiting.world, "cq") == []
+    assert waiting.workload.checks == {}
+    waiting.tell(WorkloadChanged(workload=KEY, spec=COUNTED))
+    waiting.steps()
+    assert list(waiting.workload.checks) == ["slow"]
 
 
 def test_another_reason_why_it_can_not_be_counted_is_told_anew() -> None:
