@@ -11,9 +11,12 @@ from msgspec.structs import replace
 from events.json_object import JsonObject
 from tests.peers.worlds.drawn import CONFIGURED, Step, World
 
-CLAIM_FEATURES = ("DynamicResourceAllocation",)
-"""The feature gate without which Kueue 0.17 counts no claims."""
-LATER_NAMES: Mapping[str, str] = {"DynamicResourceAllocation": "KueueDRAIntegration"}
+CLAIM_FEATURES = ("DynamicResourceAllocation", "DRAExtendedResources")
+"""The feature gates without which Kueue 0.17 counts no claims."""
+LATER_NAMES: Mapping[str, str] = {
+    "DynamicResourceAllocation": "KueueDRAIntegration",
+    "DRAExtendedResources": "KueueDRAIntegrationExtendedResource",
+}
 """How later versions call feature gates of Kueue 0.17."""
 CLAIMED = "example.com/claimed"
 """The resource of quota as which devices count."""
@@ -22,26 +25,31 @@ COUNTED: JsonObject = {
     "deviceClassMappings": [{"name": CLAIMED, "deviceClassNames": ["whole.example.com", "half.example.com"]}],
 }
 """What the configuration says of resources where worlds have claims."""
-TEMPLATE = "ResourceClaimTemplate"
+TEMPLATE, CLASS = "ResourceClaimTemplate", "DeviceClass"
 
 
 def with_claims(world: World, chance: random.Random) -> World:
-    """The world with quota of devices, templates of claims, workloads whose pods claim, and templates that come and go."""
-    covered = chance.random() < 0.85
+    """The world with quota of devices, templates of claims, workloads whose pods claim, and templates that come and go.
+
+    In some of them a class stands behind an extended resource that pods ask for.
+    """
+    extended = f"{world.space}.example.com/extended" if chance.random() < 0.4 else ""
+    covered = (CLAIMED, *([extended] if extended else ())) if chance.random() < 0.85 else ()
     objects = [
-        _with_quota(one, chance) if covered and one["kind"] in ("ClusterQueue", "Cohort") else one
+        _with_quota(one, covered, chance) if covered and one["kind"] in ("ClusterQueue", "Cohort") else one
         for one in world.objects
     ]
     templates = [_template(world, number, chance) for number in range(chance.choice((1, 2, 3)))]
-    steps = [_claiming(step, [one["metadata"]["name"] for one in templates], chance) for step in world.steps]
-    for one in templates:
-        name, space = one["metadata"]["name"], one["metadata"]["namespace"]
+    names = [one["metadata"]["name"] for one in templates]
+    steps = [_claiming(step, names, extended, chance) for step in world.steps]
+    for one in [*templates, *([_class(world, extended)] if extended else ())]:
+        name, space = one["metadata"]["name"], one["metadata"].get("namespace", "")
         if chance.random() < 0.75:
             objects.append(one)
         else:
-            _insert(steps, Step(verb="create", kind=TEMPLATE, name=name, namespace=space, value=one), chance)
+            _insert(steps, Step(verb="create", kind=one["kind"], name=name, namespace=space, value=one), chance)
         if chance.random() < 0.2:
-            _insert(steps, Step(verb="delete", kind=TEMPLATE, name=name, namespace=space), chance)
+            _insert(steps, Step(verb="delete", kind=one["kind"], name=name, namespace=space), chance)
     return replace(world, objects=tuple(objects), steps=tuple(steps))
 
 
@@ -49,16 +57,30 @@ def _insert(steps: list[Step], step: Step, chance: random.Random) -> None:
     steps.insert(chance.randint(1, len(steps)), step)
 
 
-def _with_quota(value: JsonObject, chance: random.Random) -> JsonObject:
+def _class(world: World, extended: str) -> JsonObject:
+    """A class that is not mapped and stands behind an extended resource, which counts as itself."""
+    meta = {"name": f"{world.space}-d"}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": CLASS,
+        "metadata": meta,
+        "spec": {"extendedResourceName": extended},
+    }
+
+
+def _with_quota(value: JsonObject, covered: Sequence[str], chance: random.Random) -> JsonObject:
     """A queue or cohort whose first group of resources covers devices as well."""
     groups = [dict(one) for one in value["spec"].get("resourceGroups") or ()]
     if not groups:
         return value
-    groups[0]["coveredResources"] = [*groups[0]["coveredResources"], CLAIMED]
+    groups[0]["coveredResources"] = [*groups[0]["coveredResources"], *covered]
     groups[0]["flavors"] = [
         {
             **one,
-            "resources": [*one["resources"], {"name": CLAIMED, "nominalQuota": str(chance.choice((0, 1, 2, 4, 4)))}],
+            "resources": [
+                *one["resources"],
+                *({"name": name, "nominalQuota": str(chance.choice((0, 1, 2, 4, 4)))} for name in covered),
+            ],
         }
         for one in groups[0]["flavors"]
     ]
@@ -88,13 +110,24 @@ def _request(index: int, chance: random.Random) -> JsonObject:
     return {"name": name, "firstAvailable": [{"name": "a", "deviceClassName": device}]}
 
 
-def _claiming(step: Step, templates: Sequence[str], chance: random.Random) -> Step:
-    """A workload of which some pod sets claim devices, one of them by name at times."""
+def _claiming(step: Step, templates: Sequence[str], extended: str, chance: random.Random) -> Step:
+    """A workload of which some pod sets claim devices, one of them by name at times, or ask for an extended resource."""
     if step.kind != "Workload" or step.verb != "create":
         return step
     spec = step.value["spec"]
     pod_sets = [_with_claim(one, templates, chance) if chance.random() < 0.6 else one for one in spec["podSets"]]
+    if extended:
+        pod_sets = [_with_extended(one, extended, chance) if chance.random() < 0.4 else one for one in pod_sets]
     return replace(step, value={**step.value, "spec": {**spec, "podSets": pod_sets}})
+
+
+def _with_extended(pod_set: JsonObject, extended: str, chance: random.Random) -> JsonObject:
+    pod, amount = pod_set["template"]["spec"], str(chance.choice((1, 1, 2)))
+    first, *others = pod["containers"]
+    given = first.get("resources", {})
+    asking = {**given, **{kind: {**given.get(kind, {}), extended: amount} for kind in ("requests", "limits")}}
+    spec = {**pod, "containers": [{**first, "resources": asking}, *others]}
+    return {**pod_set, "template": {**pod_set["template"], "spec": spec}}
 
 
 def _with_claim(pod_set: JsonObject, templates: Sequence[str], chance: random.Random) -> JsonObject:

@@ -45,6 +45,8 @@ def _of_reservation(one: Difference, before: Seen) -> str:
     if _by_resource(one.there[2]) == one.here[2]:
         return "name of a template"
     known = (before["workloads"].get(one.path[1]) or {}).get("conditions", {}).get("QuotaReserved")
+    if one.there == known and re.match(_NO_QUEUE, one.here[2]):
+        return "silent to who claims"
     about_claims = any(re.match(_ABOUT_CLAIMS, side[2]) for side in (one.there, one.here))
     return "claims looked at again" if about_claims and waits(one.here) and one.there == known else ""
 
@@ -76,8 +78,8 @@ def _why(workload: Seen) -> str:
 
 
 def _is_missed(step: Step, told: str) -> bool:
-    """Whether a template is told to be missing that comes in this step."""
-    return step.verb == "create" and f'ResourceClaimTemplate.resource.k8s.io "{step.name}" not found' in told
+    """Whether a template is told to be missing that comes or goes in this step."""
+    return f'ResourceClaimTemplate.resource.k8s.io "{step.name}" not found' in told
 
 
 def _claimed(pod_set: dict[str, dict[str, dict[str, object]]]) -> bool:

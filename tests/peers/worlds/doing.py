@@ -33,12 +33,18 @@ _KUEUE = (
     "WorkloadPriorityClass",
     "ProvisioningRequestConfig",
 )
-_GROUPS = {"RuntimeClass": "node.k8s.io", "Job": "batch", "ResourceClaimTemplate": "resource.k8s.io"}
+_GROUPS = {
+    "RuntimeClass": "node.k8s.io",
+    "Job": "batch",
+    "ResourceClaimTemplate": "resource.k8s.io",
+    "DeviceClass": "resource.k8s.io",
+}
 _SPACED = frozenset({"Workload", "LocalQueue", "LimitRange", "Job", "Pod", "ResourceClaimTemplate"})
 _PLURALS = {
     "Topology": "topologies",
     "RuntimeClass": "runtimeclasses",
     "WorkloadPriorityClass": "workloadpriorityclasses",
+    "DeviceClass": "deviceclasses",
 }
 
 
