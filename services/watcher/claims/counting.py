@@ -3,7 +3,7 @@
 Rule: docs/rules/claims.md
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -142,9 +142,8 @@ class _PodSetClaims:
             CountedRequest(asked_by=asked_by, device_class=device_class, count=count, resource=resource, amount=amount)
         )
 
-    def _templates(self) -> list[tuple[str, str, ApiClaimTemplate]]:
-        """Field, name and template of each claim that is made from one. Raises `CannotCount`."""
-        found: list[tuple[str, str, ApiClaimTemplate]] = []
+    def _templates(self) -> Iterator[tuple[str, str, ApiClaimTemplate]]:
+        """Field, name and template of each claim that is made from one, one after the other. Raises `CannotCount`."""
         for index, claim in enumerate(self._pod_set.shape.claims):
             if not claim.template:
                 continue
@@ -154,8 +153,7 @@ class _PodSetClaims:
                 what = f"ResourceClaimTemplate {claim.template} in podset {self._pod_set.name}"
                 missing = f'resourceclaimtemplates.resource.k8s.io "{claim.template}" not found'
                 raise CannotCount(internal(path, f"failed to get claim spec for {what}: {missing}"))
-            found.append((path, claim.template, template))
-        return found
+            yield path, claim.template, template
 
     def _class(self, name: str, at: str, prefix: str) -> tuple[str, ...]:
         """The expressions of a class. Raises `CannotCount`."""

@@ -2,6 +2,7 @@
 
 import re
 
+from events.json_object import JsonObject
 from tests.peers.worlds.claims import TEMPLATE
 from tests.peers.worlds.difference import Difference
 from tests.peers.worlds.drawn import Step, World
@@ -35,8 +36,8 @@ class ClaimsApart:
                 return ""
 
     def _claims(self, workload: str) -> bool:
-        """Whether its pods claim devices."""
-        return any(_claimed(one) for one in self._world.pods_of(workload))
+        """Whether its pods claim devices, or may by a resource that they ask for."""
+        return any(_claimed(one) or _asks_for_extended(one) for one in self._world.pods_of(workload))
 
 
 def _of_reservation(one: Difference, before: Seen) -> str:
@@ -82,8 +83,15 @@ def _is_missed(step: Step, told: str) -> bool:
     return f'ResourceClaimTemplate.resource.k8s.io "{step.name}" not found' in told
 
 
-def _claimed(pod_set: dict[str, dict[str, dict[str, object]]]) -> bool:
+def _claimed(pod_set: JsonObject) -> bool:
     return bool(pod_set["template"]["spec"].get("resourceClaims"))
+
+
+def _asks_for_extended(pod_set: JsonObject) -> bool:
+    """Whether a container asks for a resource behind which a class may stand."""
+    pod = pod_set["template"]["spec"]
+    containers = (*pod.get("containers", ()), *pod.get("initContainers", ()))
+    return any("/" in name for one in containers for name in one.get("resources", {}).get("requests", {}))
 
 
 def _by_resource(message: str) -> str:
