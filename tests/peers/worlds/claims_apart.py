@@ -43,6 +43,8 @@ class ClaimsApart:
 def _of_reservation(one: Difference, before: Seen) -> str:
     if one.there is None:
         return "silent to who claims" if re.match(_NO_QUEUE, one.here[2]) else ""
+    if one.here[1] == "AdmissionGated" and re.match(_ABOUT_CLAIMS, one.there[2]):
+        return "claims before gates"
     if _by_resource(one.there[2]) == one.here[2]:
         return "name of a template"
     known = (before["workloads"].get(one.path[1]) or {}).get("conditions", {}).get("QuotaReserved")

@@ -116,6 +116,7 @@ MEANT = {
     "requeue of claims": "Kueue shows of who claims what can't be counted that it is not requeued either: docs/rules/claims.md#refused",
     "name of a template": "Kueue's client names a template that is not there by its kind, an API server by its resource",
     "silent to who claims": "Kueue says nothing of a queue that is not there or takes nothing in, and does not evict who is set inactive, where devices are claimed",
+    "claims before gates": "Kueue says of who is gated and claims what can't be counted the one, here it is the other",
     "claims looked at again": "Kueue looks at a claim again after a while, or never when its template has changed: docs/rules/claims.md#counted-again",
     "claims in domains": "Kueue 0.17 looks for the devices that pods claim on the nodes on which they are placed, where there are none, and never lets them in: docs/rules/claims.md#in-domains",
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
