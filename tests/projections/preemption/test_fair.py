@@ -145,3 +145,15 @@ def test_a_queue_within_its_nominal_quota_takes_back_what_others_borrow() -> Non
     at.waiting("asker")
     (victim,) = find_victims(at.world, at.ask("asker", "a", 2))
     assert (victim.workload.name, victim.variant) == ("b-2", Variant.HIERARCHICAL)
+
+
+def test_of_queues_that_borrow_as_much_as_each_other_that_one_gives_whose_victim_has_run_the_shortest() -> None:
+    at = CohortWorld(SettingsObserved(fair_sharing=True))
+    at.queue("a", 4)
+    for number, name in enumerate("bc"):
+        at.queue(name, 0)
+        at.now = number * 1000
+        at.running(f"{name}-1", name, 2)
+    at.waiting("asker")
+    (victim,) = find_victims(at.world, at.ask("asker", "a", 2))
+    assert victim.workload.name == "c-1"
