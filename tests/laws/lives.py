@@ -14,10 +14,10 @@ from tests.laws.random_life import Life
 _MOST_REPORTED = 5
 
 
-def broken(seed: int, steps: int) -> str:
-    """What a life of so many steps breaks; empty where it keeps every law."""
+def broken(seed: int, steps: int, *, fresh: float = 0.1) -> str:
+    """What a life of so many steps breaks; empty where it keeps every law. `fresh` is how often somebody begins on the log alone."""
     try:
-        life = Life(seed).live(steps)
+        life = Life(seed, fresh=fresh).live(steps)
     except AssertionError as law:
         return str(law)
     return "\n".join(broken_laws(life.hosts.log, places=life.places_stand)[:_MOST_REPORTED])
