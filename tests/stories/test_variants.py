@@ -37,6 +37,7 @@ from events.workload import (
     WorkloadSwitched,
 )
 from ops.queries.explaining import explain, find_workload
+from projections.counters.counted_in_world import counted_in
 from projections.counters.queue_counters import QueueCounters
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
@@ -332,6 +333,24 @@ def test_a_job_is_counted_once_whichever_variants_it_runs_as_and_those_that_neve
     assert counted["kueue_admitted_workloads_total"] == counted["kueue_quota_reserved_workloads_total"] == 4
     evicted = {key: number for key, number in counters.counts.items() if key[0] == "kueue_evicted_workloads_total"}
     assert sum(evicted.values()) == 1 and "FlavorMigration" in next(iter(evicted))
+
+
+def test_counters_that_were_stored_know_as_which_variant_a_job_runs() -> None:
+    told, straight = on_spot(), QueueCounters()
+    for fact in (job("first"), job("second"), job("moves")):
+        straight.fold(fact, 0)
+    for at, event in enumerate(told.decisions):
+        straight.fold(event, at)
+    again, begun = QueueCounters(), QueueCounters()
+    again.begin_at(straight.so_far())
+    begun.begin_at(counted_in(told.world, straight.so_far()))
+    before = len(told.decisions)
+    told.told(WorkloadFinished(workload="team/second", reason="Succeeded")).decided()
+    told.told(stopped(told, "moves")).decided()
+    for counters in (straight, again, begun):
+        for at, event in enumerate(told.decisions[before:], before):
+            counters.fold(event, at)
+    assert again.counts == straight.counts == begun.counts
 
 
 def test_of_variants_that_are_ready_at_the_same_time_the_best_is_admitted_alone() -> None:
