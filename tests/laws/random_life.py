@@ -29,12 +29,15 @@ from events.workload import (
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 from tests.laws.many_hosts import PARTITION, Hosts
+from tests.laws.random_claims import Claims
+from tests.laws.random_clusters import Clusters
 from tests.laws.random_platform import CHECKS, CORES, DOORS, GPU, MEMORY, NAMES, QUEUES, Platform
 from tests.laws.random_provisioning import Autoscaler
 from tests.laws.random_racks import Racks
 from tests.laws.random_slices import ElasticJobs
+from tests.laws.random_variants import PreemptionGates, Variants
 
-BESIDE = (Racks, ElasticJobs, Autoscaler)
+BESIDE = (Racks, ElasticJobs, Autoscaler, Claims, Variants, PreemptionGates, Clusters)
 """In this order they say more in a fact. An elastic job leaves out what it may not ask of racks."""
 
 
@@ -49,6 +52,7 @@ class Life:
         self.calm = self.chance.random() < 0.3
         """Whether only jobs come and go, and nothing else changes."""
         self.beside = [one for kind in BESIDE if (one := kind(self, seed)).there]
+        self.hosts.join(name for one in self.beside for name in one.services)
         self.settings = self.platform.settings()
         self.tell(*(fact for one in self.beside for fact in one.platform()), *self.platform.facts(self.settings))
         self.hosts.rest()
@@ -139,7 +143,8 @@ class Life:
 
     def leave(self) -> None:
         for one in self.every(lambda one: one.evicted and one.reserved):
-            if self.chance.random() < 0.7:
+            stops = self.chance.random() < 0.7
+            if stops and all(each.pods_may_be_gone(one) for each in self.beside):
                 self.tell(PodsGone(workload=one.key, decision=f"{PARTITION}/{one.stops.stopped_by}"))
 
     def ready(self) -> None:
