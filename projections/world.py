@@ -225,12 +225,16 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
             self.trail.add(self.parts, its_object, workload.key)
 
     def _note_slice(self, before: Workload | None, workload: Workload) -> None:
-        """A slice that comes concerns those of its job that wait: they end beside it."""
+        """A slice that comes concerns those of its job that wait: they end beside it. So do the checks of the one before, for which they wait."""
         chain = chain_of(workload)
         self.trail.add(self.chains, chain, workload.key)
         if before is None:
             for key in self.chains[chain]:
                 self.work.mark_dirty(key)
+        elif workload.admission is not None and before.checks is not workload.checks:
+            for key in self.chains[chain]:
+                if key != workload.key and self.workloads[key].line:
+                    self._note_barrier(self.workloads[key])
 
     def _note_variant(self, before: Workload | None, workload: Workload) -> None:
         """What becomes of a variant concerns its workload, whoever of the others only waits to be admitted, and who is tried beside it."""
