@@ -4,7 +4,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from events.catalogue import AnyEvent
+from events.codec import decode_sighting
 from events.setting_aside import SetAside
+from events.subjects import FACTS
+from events.workload import DecidedElsewhere
 from ops.queries.replay import fold_up
 from ops.sandbox.simulate.claim_laws import ClaimCharges
 from ops.sandbox.simulate.partition_laws import CardLaws, PartitionLaws
@@ -25,7 +28,7 @@ def broken_laws(log: Log, *, places: bool) -> list[str]:
 def _broken_on(partition: str, log: Log, *, places: bool) -> list[str]:
     found: list[str] = []
     fold = PartitionFold(partition)
-    books = PartitionLaws(fold.world) if partition == PARTITION else CardLaws(fold.world)
+    books = PartitionLaws(fold.world, _elsewhere(log)) if partition == PARTITION else CardLaws(fold.world)
     laws = [books, ClaimCharges(fold.world), *((PlaceLaws(fold.world),) if places else ())]
 
     def hear(event: AnyEvent, position: LogPosition) -> None:
@@ -41,6 +44,12 @@ def _broken_on(partition: str, log: Log, *, places: bool) -> list[str]:
     fold_up(partition, log, start=fold, listener=hear, settled=settled if partition == PARTITION else None)
     found.extend(f"{partition} leaves out what {one.author} says: {one.detail}" for one in fold.world.amiss.values())
     return [*found, *(what for one in laws for what in one.broken)]
+
+
+def _elsewhere(log: Log) -> frozenset[str]:
+    """Workloads of which the object showed what another manager has decided: they may stand so without a decision of this log."""
+    facts = (decode_sighting(one.data).fact for one in log[FACTS])
+    return frozenset(one.workload for one in facts if isinstance(one, DecidedElsewhere))
 
 
 def wrong_books(world: World) -> Iterator[str]:

@@ -6,6 +6,7 @@ Of each decision it is held that who starts on the log alone says the same, and 
 import argparse
 import multiprocessing
 import os
+import traceback
 
 from ops.production.process.telemetry import configure_logging
 from tests.laws.life_laws import broken_laws
@@ -20,6 +21,8 @@ def broken(seed: int, steps: int, *, fresh: float = 0.1) -> str:
         life = Life(seed, fresh=fresh).live(steps)
     except AssertionError as law:
         return str(law)
+    except Exception:  # noqa: BLE001 - whatever a life can't be gone on with is told with its seed
+        return traceback.format_exc()
     return "\n".join(broken_laws(life.hosts.log, places=life.places_stand)[:_MOST_REPORTED])
 
 

@@ -31,6 +31,7 @@ from projections.world import World
 from tests.laws.many_hosts import PARTITION, Hosts
 from tests.laws.random_claims import Claims
 from tests.laws.random_clusters import Clusters
+from tests.laws.random_hands import Hands
 from tests.laws.random_platform import CHECKS, CORES, DOORS, GPU, MEMORY, NAMES, QUEUES, Platform
 from tests.laws.random_pods import Pods
 from tests.laws.random_provisioning import Autoscaler
@@ -38,7 +39,7 @@ from tests.laws.random_racks import Racks
 from tests.laws.random_slices import ElasticJobs
 from tests.laws.random_variants import PreemptionGates, Variants
 
-BESIDE = (Racks, ElasticJobs, Autoscaler, Claims, Variants, PreemptionGates, Clusters, Pods)
+BESIDE = (Racks, ElasticJobs, Autoscaler, Claims, Variants, PreemptionGates, Clusters, Pods, Hands)
 """In this order they say more in a fact. An elastic job leaves out what it may not ask of racks."""
 
 
