@@ -86,7 +86,7 @@ def wrong_variants(world: World) -> Iterator[str]:
         if len(admitted) > 1:
             yield f"has one job run as {admitted}"
         parent = world.workloads.get(key)
-        if parent is None:
+        if live and parent is None:
             yield f"has variants of {key}, which is gone"
-        elif live and (parent.reserved or parent.line):
+        elif live and parent is not None and (parent.reserved or parent.line):
             yield f"has {key} wait or hold quota beside its variants"

@@ -6,7 +6,14 @@ Rules: docs/rules/variants.md, docs/rules/cycle.md#preemption-gates
 from msgspec.structs import replace
 
 from events.catalogue import Fact
-from events.quota import ClusterQueueObserved, ConcurrentAdmission, MigrationMode
+from events.quota import (
+    ClusterQueueObserved,
+    ConcurrentAdmission,
+    FlavorQuotas,
+    MigrationMode,
+    PreemptionPolicy,
+    ResourceGroup,
+)
 from events.settings import SettingsObserved
 from events.workload import (
     GateState,
@@ -37,13 +44,18 @@ class Variants(Beside):
             case SettingsObserved():
                 return replace(fact, gates={**fact.gates, "ConcurrentAdmission": self.chance.random() < 0.95})
             case ClusterQueueObserved() if self.chance.random() < 0.7:
-                return replace(fact, concurrent=self._policy())
+                lower = PreemptionPolicy.LOWER_PRIORITY
+                within = lower if self.chance.random() < 0.5 else fact.preemption.within_cluster_queue
+                return replace(
+                    fact,
+                    concurrent=self._policy(),
+                    groups=tuple(map(_of_both, fact.groups)),
+                    preemption=replace(fact.preemption, within_cluster_queue=within),
+                )
             case WorkloadSubmitted() | WorkloadChanged():
                 told = replace(fact, spec=self._allowed(fact.spec))
                 return replace(told, workload=self._job(fact.workload))
-            case PodsGone() | PodsReady() | PodsReclaimed() | WorkloadFinished():
-                return replace(fact, workload=self._job(fact.workload))
-            case WorkloadDeleted() if self.chance.random() < 0.7:
+            case PodsGone() | PodsReady() | PodsReclaimed() | WorkloadFinished() | WorkloadDeleted():
                 return replace(fact, workload=self._job(fact.workload))
             case _:
                 return fact
@@ -63,6 +75,15 @@ class Variants(Beside):
         """The workload of the job: of variants the watcher knows nothing."""
         one = self.life.world.workloads.get(key)
         return key if one is None else one.spec.variant_of or key
+
+
+def _of_both(group: ResourceGroup) -> ResourceGroup:
+    """With both flavors, and some CPU in each: what is of interest begins where a job has a choice."""
+    (first, *_) = group.flavors
+    if first.flavor != _FLAVORS[0]:
+        return group
+    some = tuple(replace(one, nominal=one.nominal or 2 * (one.resource == "cpu")) for one in first.quotas)
+    return replace(group, flavors=tuple(FlavorQuotas(flavor=name, quotas=some) for name in _FLAVORS))
 
 
 class PreemptionGates(Beside):
