@@ -186,10 +186,9 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
             self._note_slice(before, workload)
         self._note_part(before, workload)
         if workload.spec.variant_of:
-            self._note_variant(workload)
+            self._note_variant(before, workload)
         if workload.line and before is not None and before.checks is not workload.checks:
-            self.quota.touch(workload.line)
-            self.examined.pop((workload.line, self.lines.of(workload.line).refused_as(workload.key) or ""), None)
+            self._note_barrier(workload)
         if workload.admission is not None:
             if not workload.admitted:
                 self.reserved_work.mark_dirty(workload.key)
@@ -226,24 +225,37 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
             self.trail.add(self.parts, its_object, workload.key)
 
     def _note_slice(self, before: Workload | None, workload: Workload) -> None:
-        """A slice that comes concerns those of its job that wait: they end beside it."""
+        """A slice that comes concerns those of its job that wait: they end beside it. So do the checks of the one before, for which they wait."""
         chain = chain_of(workload)
         self.trail.add(self.chains, chain, workload.key)
         if before is None:
             for key in self.chains[chain]:
                 self.work.mark_dirty(key)
+        elif workload.admission is not None and before.checks is not workload.checks:
+            for key in self.chains[chain]:
+                if key != workload.key and self.workloads[key].line:
+                    self._note_barrier(self.workloads[key])
 
-    def _note_variant(self, workload: Workload) -> None:
-        """What becomes of a variant concerns its workload, and whoever of the others only waits to be admitted."""
+    def _note_variant(self, before: Workload | None, workload: Workload) -> None:
+        """What becomes of a variant concerns its workload, whoever of the others only waits to be admitted, and who is tried beside it."""
         parent = workload.spec.variant_of
         self.trail.add(self.variants, parent, workload.key)
         self.work.mark_dirty(parent)
+        turned = before is not None and before.admitted != workload.admitted
         for key in self.variants[parent]:
-            if key != workload.key and self.workloads[key].reserved:
+            other = self.workloads[key]
+            if key != workload.key and other.reserved:
                 self.reserved_work.mark_dirty(key)
+            elif key != workload.key and other.line and turned:
+                self._note_barrier(other)
         opened = gate_opened_at(workload)
         if opened is not None:
             heapq.heappush(self._deadlines, (opened + BETWEEN_GATES, parent))
+
+    def _note_barrier(self, workload: Workload) -> None:
+        """Who waits may be kept from being tried at all from now on, or no more: that is looked at."""
+        self.quota.touch(workload.line)
+        self.examined.pop((workload.line, self.lines.of(workload.line).refused_as(workload.key) or ""), None)
 
     def _note_second_pass(self, workload: Workload) -> None:
         if workload.admission is not None and needs_second_pass(workload):

@@ -5,6 +5,7 @@ from projections.counters.course import course_of
 from projections.partitions.homes import is_divided
 from projections.partitions.state import PlacedState
 from projections.workloads.lifecycle import chain_of
+from projections.workloads.variants import acting_variant, as_shown
 
 
 def counted_in(world: PlacedState, before: CountedSoFar | None = None) -> CountedSoFar:
@@ -12,7 +13,12 @@ def counted_in(world: PlacedState, before: CountedSoFar | None = None) -> Counte
     return CountedSoFar(
         counts=() if before is None else before.counts,
         times=() if before is None else before.times,
-        courses={key: course_of(workload) for key, workload in world.workloads.items()},
+        # What becomes of variants is counted of their workloads.
+        courses={
+            key: course_of(as_shown(world, workload))
+            for key, workload in world.workloads.items()
+            if not workload.spec.variant_of
+        },
         cohorts={name: queue.cohort for name, queue in world.cluster_queues.items()},
         parents={name: cohort.parent for name, cohort in world.cohorts.items()},
         until_ready=world.settings.pods_ready is not None,
@@ -25,6 +31,10 @@ def counted_in(world: PlacedState, before: CountedSoFar | None = None) -> Counte
             if one.spec.replaces in world.workloads and world.workloads[one.spec.replaces].finished
         },
         divided=is_divided(world),
+        variants={variant: parent for parent, known in world.variants.items() for variant in known},
+        acting={
+            parent: acting.key for parent in world.variants if (acting := acting_variant(world, parent)) is not None
+        },
     )
 
 

@@ -31,3 +31,7 @@ class CountedSoFar(msgspec.Struct, frozen=True, kw_only=True):
     """By cluster queue, as in `SkippedHeads`."""
     undecided: dict[str, Creation] = {}
     divided: bool = False
+    variants: dict[str, str] = {}
+    """By variant the workload that it belongs to."""
+    acting: dict[str, str] = {}
+    """By workload the variant that it runs as."""

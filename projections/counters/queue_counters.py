@@ -366,6 +366,8 @@ class QueueCounters:
             skipped=dict(self.skipped.by_queue),
             undecided=dict(self._undecided.waiting),
             divided=self._undecided.divided,
+            variants=self._variants.parents,
+            acting=self._variants.acting,
         )
 
     def begin_at(self, saved: CountedSoFar) -> None:
@@ -382,6 +384,7 @@ class QueueCounters:
         self._gates.held.update(saved.held)
         self.skipped.by_queue.update(saved.skipped)
         self._undecided.begin_at(saved.undecided, divided=saved.divided)
+        self._variants.begin_at(saved.variants, saved.acting)
 
 
 _UNTIL_READY = "until ready"  # Whether it is waited for pods: only then is it told how long they took to be ready.

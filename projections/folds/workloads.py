@@ -236,7 +236,7 @@ def _take_over(world: PreemptionState, workload: Workload, told: DecidedElsewher
     Rule: docs/rules/adoption.md#word-of-others
     """
     status = told.status
-    if workload.finished:
+    if workload.finished or workload.in_cluster.discarded:
         return
     if not is_of_others(told, workload):
         take_over_choice(world, workload, told)

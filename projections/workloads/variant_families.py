@@ -3,6 +3,8 @@
 Rule: docs/rules/variants.md#ends
 """
 
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
 from events.catalogue import AnyEvent
@@ -24,6 +26,23 @@ class VariantFamilies:
         self._variants: dict[str, dict[str, None]] = {}
         self._acting: dict[str, str] = {}
         """By workload the variant that it runs as."""
+
+    @property
+    def parents(self) -> dict[str, str]:
+        """By variant the workload that it belongs to."""
+        return dict(self._parents)
+
+    @property
+    def acting(self) -> dict[str, str]:
+        """By workload the variant that it runs as."""
+        return dict(self._acting)
+
+    def begin_at(self, parents: Mapping[str, str], acting: Mapping[str, str]) -> None:
+        """Go on from what was known of variants."""
+        self._parents.update(parents)
+        self._acting.update(acting)
+        for variant, parent in parents.items():
+            self._variants.setdefault(parent, {})[variant] = None
 
     def parent_of(self, variant: str) -> str:
         """The workload that a variant belongs to; empty for one that is none."""

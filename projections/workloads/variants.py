@@ -140,6 +140,12 @@ def better(queue: ClusterQueueObserved, one: Workload, other: Workload) -> bool:
     return mine in order and theirs in order and order.index(mine) < order.index(theirs)
 
 
+def better_variants(world: WorkloadState, variant: Workload, queue: ClusterQueueObserved) -> list[Workload]:
+    """The variants of the same workload that have better flavors of this queue, the best first; none of any other workload."""
+    parent = variant.spec.variant_of
+    return [one for one in variants_of(world, parent) if better(queue, one, variant)] if parent else []
+
+
 def may_migrate_to(queue: ClusterQueueObserved, variant: Workload) -> bool:
     """Whether a job that runs may be moved to this variant.
 

@@ -11,11 +11,23 @@ from projections.devices.state import DeviceState, config_of
 from projections.nodes.affinity import selects
 from projections.workloads.lifecycle import Workload
 from projections.workloads.slices import replaced_slice
+from projections.workloads.state import WorkloadState
+from projections.workloads.variants import admitted_sibling, better
 
+_MORE_FAVORABLE = "A more favorable variant is already admitted"
 FAILED = frozenset({CheckState.RETRY, CheckState.REJECTED})
 
 Barrier = tuple[str, str, RequeueReason]
 """Reason and message of the refusal, and where the workload waits."""
+
+
+def barrier_to(world: DeviceState, workload: Workload, queue: ClusterQueueObserved) -> Barrier | None:
+    """What keeps a workload from being tried at all; None when it may be."""
+    return (
+        barrier_of(world.namespaces, workload, queue)
+        or slice_barrier(world, workload, queue)
+        or _variant_barrier(world, workload, queue)
+    )
 
 
 def barrier_of(
@@ -51,3 +63,11 @@ def slice_barrier(world: DeviceState, workload: Workload, queue: ClusterQueueObs
     if asks and old.devices is None and world.settings.devices and world.cards.nodes:
         return "PendingEvaluation", f"Workload slice {old.key} has no cards yet", RequeueReason.GENERIC
     return None
+
+
+def _variant_barrier(world: WorkloadState, workload: Workload, queue: ClusterQueueObserved) -> Barrier | None:
+    """Why a variant is not tried at all: its job runs on a better flavor (docs/rules/variants.md#migration)."""
+    sibling = admitted_sibling(world, workload, queue.name)
+    if sibling is None or not better(queue, sibling, workload):
+        return None
+    return "PendingEvaluation", _MORE_FAVORABLE, RequeueReason.GENERIC

@@ -6,6 +6,7 @@ from functools import partial
 from events.admission import QuotaReserved, TopologyAssigned, WorkloadAdmitted
 from events.catalogue import Decision
 from events.event import Millis
+from events.quota import ClusterQueueObserved
 from events.setting_aside import SetAside
 from projections.devices.requests.card_requests import any_asks_for_cards
 from projections.devices.state import DeviceState, config_of
@@ -17,7 +18,7 @@ from projections.quota.tree import QuotaTree
 from projections.set_aside.records import ADMITTER, Scope, is_aside
 from projections.workloads.lifecycle import DEACTIVATION_TARGET, Workload, checks_ready
 from projections.workloads.second_pass import has_delayed_topology
-from projections.workloads.variants import admitted_sibling
+from projections.workloads.variants import admitted_sibling, better_variants
 from projections.world import World
 from services.admitter.block_admission import blocks_admission
 from services.admitter.cycle import Cycle
@@ -42,7 +43,7 @@ class Admitter:
         Each cycle's decisions are folded into the world before the next cycle.
         """
         world.begin()
-        events = _fold(world, _admit_reserved(world, position), position)
+        events = _admit_reserved(world, position)
         known, touched = world.cards.count[0], world.touched_trees()
         for tree in _trees_in_turn(world, position):
             if tree not in touched and not _concerns_all(world) and not changes_with_time(world, tree):
@@ -106,7 +107,7 @@ def one_cycle(world: World, tree: str, position: LogPosition, events: list[Decis
     # Others got their quota before, and have their domains now.
     later = [key for key in reserved if key not in let_in]
     ready = reserved if room is None else [key for key in reserved if key in let_in or key in later[:room]]
-    events.extend(_fold(world, _admit_ready(world, ready), position))
+    events.extend(_admit_ready(world, ready, position))
     return bool(decided)
 
 
@@ -147,24 +148,25 @@ def _admit_reserved(world: World, position: LogPosition) -> list[Decision]:
     """Admit whoever holds quota and has become ready; whom there is no room for is looked at in the next commit."""
     events: list[Decision] = []
     for key in world.reserved_work.take(ADMITTER):
-        events.extend(_admit_ready(world, [key]))
+        events.extend(_admit_ready(world, [key], position))
         if _room(position, events) == 0:
             break
     return events
 
 
-def _admit_ready(world: QueueState, keys: Iterable[str]) -> list[Decision]:
+def _admit_ready(world: World, keys: Iterable[str], position: LogPosition) -> list[Decision]:
+    """Admit those of them that are ready, one after the other: of the variants of one job only one is."""
     events: list[Decision] = []
     for key in keys:
         workload = world.workloads.get(key)
         if workload is None or is_aside(world.aside, ADMITTER, Scope.WORKLOAD, key):
             continue
         decided = guarded(partial(admission_of, world, workload), ADMITTER, workload=key)
-        events.extend([decided] if isinstance(decided, SetAside) else decided)
+        events.extend(_fold(world, [decided] if isinstance(decided, SetAside) else decided, position))
     return events
 
 
-def admission_of(world: DeviceState, workload: Workload) -> list[Decision]:
+def admission_of(world: QueueState, workload: Workload) -> list[Decision]:
     """`WorkloadAdmitted` for a workload with reserved quota whose checks and devices are ready; else nothing."""
     if workload.admission is None or not may_be_admitted(world, workload):
         return []
@@ -173,7 +175,17 @@ def admission_of(world: DeviceState, workload: Workload) -> list[Decision]:
         # Its job runs as another variant, and is to run as one at a time.
         migration = migration_of(world, workload, queue)
         return list(order_migration(workload, migration.sibling)) if migration and migration.allowed else []
+    if queue is not None and _waits_for_a_better_one(world, workload, queue):
+        return []
     return [WorkloadAdmitted(workload=workload.key, cluster_queue=workload.admission.cluster_queue)]
+
+
+def _waits_for_a_better_one(world: QueueState, variant: Workload, queue: ClusterQueueObserved) -> bool:
+    """Whether a variant of a better flavor is ready as well (docs/rules/variants.md#migration)."""
+    return any(
+        may_be_admitted(world, one) and not is_aside(world.aside, ADMITTER, Scope.WORKLOAD, one.key)
+        for one in better_variants(world, variant, queue)
+    )
 
 
 def may_be_admitted(world: DeviceState, workload: Workload) -> bool:

@@ -20,7 +20,7 @@ from projections.queues.pending_queues import ParkedClass, PendingQueue, PlaceIn
 from projections.queues.state import QueueState
 from projections.quota.state import QuotaState
 from services.admitter.admission_prefilter import refused_again
-from services.admitter.barriers import barrier_of
+from services.admitter.barriers import barrier_to
 from services.admitter.concurrency_limits import workloads_over_limit
 from services.admitter.entry import QueueHead, When
 from services.admitter.flavor_plans import plan_for
@@ -181,7 +181,7 @@ def _retriable(
 
 def _would_be_refused_again(world: AdmitterState, queue: ClusterQueueObserved, key: str, kind: str) -> bool:
     workload, node = world.workloads.get(key), world.quota.node(queue.name)
-    if workload is None or node is None or not world.shortcuts or barrier_of(world.namespaces, workload, queue):
+    if workload is None or node is None or not world.shortcuts or barrier_to(world, workload, queue):
         return False
     if workloads_over_limit(world, queue):
         return False

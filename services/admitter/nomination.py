@@ -33,7 +33,7 @@ from projections.topology.placement.workload_placement import first_failure
 from projections.workloads.slices import replaced_in
 from projections.workloads.state import WorkloadState
 from services.admitter.awaiting_victims import still_waiting
-from services.admitter.barriers import barrier_of, slice_barrier
+from services.admitter.barriers import barrier_to
 from services.admitter.cards import (
     CardRefusals,
     behind,
@@ -57,7 +57,6 @@ from services.admitter.entry import AdmissionEntry, QueueHead, needed_by, preemp
 from services.admitter.flavor_plans import plan_for, plan_with
 from services.admitter.state import AdmitterState
 from services.admitter.topology import TopologyDemand, domains, find_domains, leave_domains, settle_domains
-from services.admitter.variants import variant_barrier
 
 
 def nominate(world: AdmitterState, head: QueueHead, at: Millis) -> AdmissionEntry:
@@ -71,11 +70,7 @@ def nominate(world: AdmitterState, head: QueueHead, at: Millis) -> AdmissionEntr
     entry.node = world.quota.node(queue.name)
     if entry.node is None:
         return entry.refused("Misconfigured", f"ClusterQueue {queue.name} not found")
-    barrier = (
-        barrier_of(world.namespaces, workload, queue)
-        or slice_barrier(world, workload, queue)
-        or variant_barrier(world, workload, queue)
-    )
+    barrier = barrier_to(world, workload, queue)
     if barrier is not None:
         return entry.refused(*barrier)
     entry.replaces = replaced_in(world, workload, queue.name)

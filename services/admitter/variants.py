@@ -1,20 +1,17 @@
-"""Variants in a cycle: who waits behind a better one that runs, and who takes the place of a worse one.
+"""Variants in a cycle: who takes the place of a worse one.
 
 Rule: docs/rules/variants.md#migration
 """
 
 from typing import NamedTuple
 
-from events.admission import RequeueReason
 from events.quota import ClusterQueueObserved
 from events.variants import MigrationOrdered
 from projections.workloads.lifecycle import Workload
 from projections.workloads.state import WorkloadState
 from projections.workloads.variants import admitted_sibling, better, may_migrate_to
-from services.admitter.barriers import Barrier
 
 MIGRATION_NOT_ALLOWED = "Target flavor is below LastAcceptableFlavorName"
-_MORE_FAVORABLE = "A more favorable variant is already admitted"
 
 
 class Migration(NamedTuple):
@@ -22,14 +19,6 @@ class Migration(NamedTuple):
 
     sibling: Workload
     allowed: bool
-
-
-def variant_barrier(world: WorkloadState, workload: Workload, queue: ClusterQueueObserved) -> Barrier | None:
-    """Why a variant is not tried at all: its job runs on a better flavor."""
-    sibling = admitted_sibling(world, workload, queue.name)
-    if sibling is None or not better(queue, sibling, workload):
-        return None
-    return "PendingEvaluation", _MORE_FAVORABLE, RequeueReason.GENERIC
 
 
 def migration_of(world: WorkloadState, workload: Workload, queue: ClusterQueueObserved) -> Migration | None:

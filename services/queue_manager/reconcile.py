@@ -20,7 +20,7 @@ def reconcile(world: QueueManagerState, workload: Workload, at: Millis) -> list[
     hanging = hanging_pod(world, workload, at)
     if hanging is not None:
         return [_forced(workload, hanging)]
-    ended = [] if workload.spec.variant_of else decide_end(world.settings, workload, at)
+    ended = [] if workload.spec.variant_of else decide_end(world, workload, at)
     if ended:
         return ended
     concerning_variants = decide_variants(world, workload, at)

@@ -36,10 +36,12 @@ _OF_ONE_FLAVOR = "AdmissionCheck"
 
 def decide_variants(world: QueueManagerState, workload: Workload, at: Millis) -> list[Decision]:
     """The next decisions about the variants of a workload; nothing where it has none and needs none, or is one itself."""
-    if workload.spec.variant_of or (workload.reserved and workload.key not in world.variants):
+    if workload.spec.variant_of:
         return []
     if workload.finished or workload.in_cluster.discarded:
         return _over(world, workload)
+    if workload.reserved:
+        return []  # It got in as one, though it had variants once.
     wanted = wanted_flavors(world, workload)
     if not wanted and workload.key not in world.variants:
         return []

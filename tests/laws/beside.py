@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from events.catalogue import Fact
+from projections.workloads.lifecycle import Workload
 
 if TYPE_CHECKING:
     from tests.laws.random_life import Life
@@ -18,6 +19,8 @@ class Beside:
     name = ""
     often = 0.4
     """Of so many lives it is part."""
+    services: tuple[str, ...] = ()
+    """Who decides besides."""
 
     def __init__(self, life: "Life", seed: int) -> None:
         self.life = life
@@ -35,3 +38,8 @@ class Beside:
     def happenings(self) -> Happenings:
         """What happens besides, each with its weight."""
         return ()
+
+    def pods_may_be_gone(self, one: Workload) -> bool:
+        """Whether a job that has to stop may have by now, as far as this is concerned."""
+        del one
+        return True

@@ -4,12 +4,17 @@ from collections import Counter
 from collections.abc import Iterator
 
 from events.catalogue import AnyEvent
+from events.codec import decode_sighting
 from events.setting_aside import SetAside
+from events.subjects import FACTS
+from events.workload import DecidedElsewhere
 from ops.queries.replay import fold_up
+from ops.sandbox.simulate.claim_laws import ClaimCharges
 from ops.sandbox.simulate.partition_laws import CardLaws, PartitionLaws
 from ops.sandbox.simulate.place_laws import PlaceLaws
 from projections.log_position import LogPosition
 from projections.quota.charge_quota import charged_amounts
+from projections.workloads.variants import variants_of
 from projections.world import World
 from services.runtime.partition.fold import PartitionFold
 from tests.laws.many_hosts import CARDS, PARTITION, Log
@@ -23,8 +28,8 @@ def broken_laws(log: Log, *, places: bool) -> list[str]:
 def _broken_on(partition: str, log: Log, *, places: bool) -> list[str]:
     found: list[str] = []
     fold = PartitionFold(partition)
-    books = PartitionLaws(fold.world) if partition == PARTITION else CardLaws(fold.world)
-    laws = [books, PlaceLaws(fold.world)] if places else [books]
+    books = PartitionLaws(fold.world, _elsewhere(log)) if partition == PARTITION else CardLaws(fold.world)
+    laws = [books, ClaimCharges(fold.world), *((PlaceLaws(fold.world),) if places else ())]
 
     def hear(event: AnyEvent, position: LogPosition) -> None:
         if isinstance(event, SetAside):
@@ -33,10 +38,18 @@ def _broken_on(partition: str, log: Log, *, places: bool) -> list[str]:
             one.hear(event, position)
 
     def settled(fold: PartitionFold) -> None:
-        found.extend(f"{fold.partition}/{fold.base} {what}" for what in wrong_books(fold.world))
+        wrong = (*wrong_books(fold.world), *wrong_variants(fold.world))
+        found.extend(f"{fold.partition}/{fold.base} {what}" for what in wrong)
 
     fold_up(partition, log, start=fold, listener=hear, settled=settled if partition == PARTITION else None)
+    found.extend(f"{partition} leaves out what {one.author} says: {one.detail}" for one in fold.world.amiss.values())
     return [*found, *(what for one in laws for what in one.broken)]
+
+
+def _elsewhere(log: Log) -> frozenset[str]:
+    """Workloads of which the object showed what another manager has decided: they may stand so without a decision of this log."""
+    facts = (decode_sighting(one.data).fact for one in log[FACTS])
+    return frozenset(one.workload for one in facts if isinstance(one, DecidedElsewhere))
 
 
 def wrong_books(world: World) -> Iterator[str]:
@@ -44,7 +57,7 @@ def wrong_books(world: World) -> Iterator[str]:
     charged: dict[str, Counter[tuple[str, str]]] = {}
     for key, one in sorted(world.workloads.items()):
         held = [name for name, holders in world.holding.items() if key in holders]
-        if one.admission is None or one.finished:
+        if one.admission is None or one.finished or one.in_cluster.discarded:
             if held:
                 yield f"has {key} hold quota of {held}, which has none"
             continue
@@ -63,3 +76,17 @@ def wrong_books(world: World) -> Iterator[str]:
             one = world.workloads.get(each)
             if one is None or one.reserved or one.finished:
                 yield f"has {each} in the line of {name}, which does not wait"
+
+
+def wrong_variants(world: World) -> Iterator[str]:
+    """Jobs that run as several variants at once, and such as wait or hold quota beside their variants."""
+    for key in sorted(world.variants):
+        live = variants_of(world, key)
+        admitted = [one.key for one in live if one.admitted]
+        if len(admitted) > 1:
+            yield f"has one job run as {admitted}"
+        parent = world.workloads.get(key)
+        if live and parent is None:
+            yield f"has variants of {key}, which is gone"
+        elif live and parent is not None and (parent.reserved or parent.line):
+            yield f"has {key} wait or hold quota beside its variants"

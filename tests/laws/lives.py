@@ -6,6 +6,7 @@ Of each decision it is held that who starts on the log alone says the same, and 
 import argparse
 import multiprocessing
 import os
+import traceback
 
 from ops.production.process.telemetry import configure_logging
 from tests.laws.life_laws import broken_laws
@@ -14,12 +15,14 @@ from tests.laws.random_life import Life
 _MOST_REPORTED = 5
 
 
-def broken(seed: int, steps: int) -> str:
-    """What a life of so many steps breaks; empty where it keeps every law."""
+def broken(seed: int, steps: int, *, fresh: float = 0.1) -> str:
+    """What a life of so many steps breaks; empty where it keeps every law. `fresh` is how often somebody begins on the log alone."""
     try:
-        life = Life(seed).live(steps)
+        life = Life(seed, fresh=fresh).live(steps)
     except AssertionError as law:
         return str(law)
+    except Exception:  # noqa: BLE001 - whatever a life can't be gone on with is told with its seed
+        return traceback.format_exc()
     return "\n".join(broken_laws(life.hosts.log, places=life.places_stand)[:_MOST_REPORTED])
 
 

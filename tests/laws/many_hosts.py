@@ -6,6 +6,7 @@ At every turn the law is held against it: whoever starts now on the log alone, w
 import random
 from collections.abc import Callable, Iterable, Sequence
 
+from events.authors import AUTHORS
 from events.catalogue import Decision, Fact
 from events.codec import decode_commit, encode
 from events.commit import Commit, InputRun, Sighting
@@ -18,6 +19,7 @@ from projections.state_hash import state_hash
 from projections.world import World
 from services.accountant.decide import Accountant
 from services.admitter.decide import Admitter
+from services.multikueue.decide import MultiKueue
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
 from services.runtime.log_port import Entry
@@ -30,8 +32,10 @@ MAKERS: dict[str, tuple[str, Callable[[], Decider]]] = {
     "queue-manager": (PARTITION, QueueManager),
     "admitter": (PARTITION, Admitter),
     "preemptor": (PARTITION, Preemptor),
+    "multikueue": (PARTITION, MultiKueue),
     "accountant": (CARDS, Accountant),
 }
+_AUTHOR_OF = {kind: one.name for one in AUTHORS.values() if one.family == FACTS for kind in one.says}
 Log = dict[str, list[Entry]]
 
 
@@ -85,6 +89,10 @@ class Hosts:
         self.followers = {partition: PartitionFold(partition) for partition in INPUTS}
         self.turns = self.compared = 0
 
+    def join(self, names: Iterable[str]) -> None:
+        """Two replicas more of each of these services."""
+        self.hosts += [Host(self.log, MAKERS[name][0], (name,)) for name in names for _ in range(2)]
+
     @property
     def world(self) -> World:
         """What is true on the partition of admission by its last commit."""
@@ -96,7 +104,7 @@ class Hosts:
         for fact in facts:
             stored, kind = self.log[FACTS], type(fact).__name__
             name = f"f{len(stored) + 1}"
-            data = encode(Sighting(id=name, at=self.at, author="watcher", fact=fact))
+            data = encode(Sighting(id=name, at=self.at, author=_AUTHOR_OF[type(fact)], fact=fact))
             stored.append(
                 Entry(
                     stream=FACTS, sequence=len(stored) + 1, subject=fact_subject("", kind), message_id=name, data=data

@@ -49,7 +49,7 @@ class Racks(Beside):
     def platform(self) -> list[Fact]:
         return [
             TopologyObserved(name="dc", levels=_LEVELS),
-            *(fact for name in sorted(HOSTS)[2:] for fact in self.life.node_facts(name)),
+            *(fact for name in sorted(HOSTS)[2:] for fact in self.life.platform.node_facts(name)),
         ]
 
     def shown(self, fact: Fact) -> Fact:
@@ -71,7 +71,7 @@ class Racks(Beside):
         return stay if self.stands else (*stay, (self.topology, 1))
 
     def host(self) -> None:
-        self.life.tell(*self.life.node_facts(self.chance.choice(sorted(HOSTS))))
+        self.life.tell(*self.life.platform.node_facts(self.chance.choice(sorted(HOSTS))))
 
     def lose(self) -> None:
         self.life.tell(ObjectRemoved(kind="Node", name=self.chance.choice(sorted(HOSTS))))

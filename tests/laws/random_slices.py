@@ -95,8 +95,8 @@ class ElasticJobs(Beside):
         else:
             pod = replace(
                 pod,
-                gated=self.life.cards,
-                cardless=not self.life.cards,
+                gated=self.life.platform.cards,
+                cardless=not self.life.platform.cards,
                 waits_for_slice=self.chance.random() < 0.5,
                 created_at=self.life.hosts.at,
             )

@@ -34,13 +34,8 @@ def test_replicas_say_the_same_with_hints_as_without_and_come_to_rest_in_long_li
 
 
 def found_by_the_law(seeds: range) -> bool:
-    try:
-        for seed in seeds:
-            Life(seed, fresh=0.5).live(2 * STEPS)
-    except AssertionError as difference:
-        assert " said " in str(difference)
-        return True
-    return False
+    found = next((law for seed in seeds if (law := broken(seed, steps=2 * STEPS, fresh=0.5))), "")
+    return " said " in found
 
 
 def test_a_shortcut_that_says_something_else_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from events.quota import (
     PreemptionRules,
     Quota,
     ResourceGroup,
+    StopPolicy,
 )
 from events.selector import LabelSelector
 from events.settings import SettingsObserved
@@ -36,6 +37,7 @@ from events.workload import (
     WorkloadSwitched,
 )
 from ops.queries.explaining import explain, find_workload
+from projections.counters.counted_in_world import counted_in
 from projections.counters.queue_counters import QueueCounters
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
@@ -331,3 +333,61 @@ def test_a_job_is_counted_once_whichever_variants_it_runs_as_and_those_that_neve
     assert counted["kueue_admitted_workloads_total"] == counted["kueue_quota_reserved_workloads_total"] == 4
     evicted = {key: number for key, number in counters.counts.items() if key[0] == "kueue_evicted_workloads_total"}
     assert sum(evicted.values()) == 1 and "FlavorMigration" in next(iter(evicted))
+
+
+def test_counters_that_were_stored_know_as_which_variant_a_job_runs() -> None:
+    told, straight = on_spot(), QueueCounters()
+    for fact in (job("first"), job("second"), job("moves")):
+        straight.fold(fact, 0)
+    for at, event in enumerate(told.decisions):
+        straight.fold(event, at)
+    again, begun = QueueCounters(), QueueCounters()
+    again.begin_at(straight.so_far())
+    begun.begin_at(counted_in(told.world, straight.so_far()))
+    before = len(told.decisions)
+    told.told(WorkloadFinished(workload="team/second", reason="Succeeded")).decided()
+    told.told(stopped(told, "moves")).decided()
+    for counters in (straight, again, begun):
+        for at, event in enumerate(told.decisions[before:], before):
+            counters.fold(event, at)
+    assert again.counts == straight.counts == begun.counts
+
+
+def test_of_variants_that_are_ready_at_the_same_time_the_best_is_admitted_alone() -> None:
+    told = world_with(job("a"), found=queue(checks=(CheckRule(name="nodes"),)))
+    variants = variants_of(told.world, "team/a")
+    assert all(one.reserved for one in variants) and not acting_variant(told.world, "team/a")
+    ready = CheckStatus(name="nodes", state=CheckState.READY)
+    said = told.told(*(CheckReported(workload=one.key, check=ready) for one in variants)).decided()
+    assert [one.workload for one in said if isinstance(one, WorkloadAdmitted)] == [of(told, "a", "reserved").key]
+    assert not any(isinstance(one, MigrationOrdered) for one in said)
+    assert [one.key for one in variants_of(told.world, "team/a") if one.reserved] == [of(told, "a", "reserved").key]
+
+
+def test_a_job_that_got_in_as_one_stays_so_when_its_queue_lets_in_on_several_flavors_again() -> None:
+    held = replace(queue(flavors=FLAVORS[:1]), stop=StopPolicy.HOLD)
+    told = world_with(job("a"), found=held)
+    assert len(variants_of(told.world, "team/a")) == 1
+    told.told(replace(held, concurrent=None)).decided()
+    told.told(queue(None)).decided()
+    assert told.world.workloads["team/a"].admitted
+    assert not told.told(queue()).decided() and not variants_of(told.world, "team/a")
+    told.told(WorkloadFinished(workload="team/a", reason="Succeeded")).decided()
+    assert all(one.finished for one in told.world.workloads.values())
+
+
+def test_a_variant_that_fits_nowhere_is_told_of_the_better_one_that_runs_with_shortcuts_as_without() -> None:
+    found = queue(flavors=FLAVORS[:2], checks=(CheckRule(name="nodes"),))
+    (group,) = found.groups
+    best, other = group.flavors
+    none = replace(other, quotas=(Quota(resource="cpu", nominal=0),))
+    rules = PreemptionRules(reclaim_within_cohort=PreemptionPolicy.ANY, minimum_runtime=1000)
+    told = world_with(job("a"), found=replace(found, groups=(replace(group, flavors=(best, none)),), preemption=rules))
+    held = of(told, "a", "reserved")
+    assert held.reserved and not held.admitted
+    ready = CheckReported(workload=held.key, check=CheckStatus(name="nodes", state=CheckState.READY))
+    said = told.told(ready).decided()
+    refused = [one for one in said if isinstance(one, AdmissionRefused)]
+    assert [(one.workload, one.message) for one in refused] == [
+        (of(told, "a", "on-demand").key, "A more favorable variant is already admitted")
+    ]

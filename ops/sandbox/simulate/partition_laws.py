@@ -124,11 +124,16 @@ class PartitionLaws:
         # A slice that needs no more than the one before it takes nothing, though its queue may be above its limit by now.
         asked = _usage_of(event.assignments) - had
         self._assigned[event.workload] = event.assignments
-        columns = self._world.quota.columns
+        for name in asked:
+            self._hold_limits(node, name, position)
+
+    def _hold_limits(self, node: Node | None, name: tuple[str, str], position: LogPosition) -> None:
+        """Of a queue and of all above it that lend it something: of what it lends nobody, they may have given too much before."""
         for one in node.path if node is not None else ():
-            for name, used in self._world.quota.usage_by_name(one).items():
-                if name in asked:
-                    self._hold_limit(one, columns.of(*name), used, name, position)
+            column, used = self._world.quota.columns.of(*name), self._world.quota.usage_by_name(one).get(name, 0)
+            self._hold_limit(one, column, used, name, position)
+            if used <= one.local[column]:
+                return
 
     def _hold_limit(self, node: Node, column: int, used: int, name: tuple[str, str], position: LogPosition) -> None:
         owned, limit = node.subtree[column], node.borrowing_limit[column]

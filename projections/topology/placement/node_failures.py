@@ -20,6 +20,7 @@ from projections.devices.vendors.vendor import Encoding
 from projections.feature_gates import enabled
 from projections.nodes.affinity import first_untolerated
 from projections.topology.domains.tree import HOSTNAME
+from projections.topology.requests.gates import topology_gates
 from projections.topology.state import TopologyState
 from projections.workloads.lifecycle import Devices, Workload
 from projections.workloads.second_pass import failed_nodes
@@ -94,6 +95,8 @@ def unhealthy_nodes(world: TopologyState, workload: Workload, at: Millis) -> tup
     """
     if workload.admission is None or not world.nodes or not enabled(world.settings, "TASFailedNodeReplacement"):
         return ()
+    if workload.owner is not None and workload.owner.is_pod and topology_gates(world.settings).keep_pod_owned:
+        return ()  # Nobody would make that pod anew: it keeps its place.
     hosts: dict[str, list[PodSetAssignment]] = {}
     for one in workload.admission.assignments:
         if one.topology is not None and one.topology.assignment.levels[-1:] == (HOSTNAME,):

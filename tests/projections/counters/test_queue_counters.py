@@ -81,7 +81,7 @@ def test_a_bound_is_in_its_bucket_and_what_is_larger_than_all_in_none() -> None:
     assert (len(HOURS), HOURS[-1], len(LONGER), LONGER[-1], SHORT[-1]) == (14, 10_240_000, 16, 40_960_000, 10_240)
 
 
-@pytest.mark.parametrize("seed", [3, 11, 27, 58])
+@pytest.mark.parametrize("seed", [9, 12, 56, 58])
 def test_over_a_random_life_the_counters_are_what_the_records_of_the_world_say(seed: int) -> None:
     log = Life(seed, fresh=0).live(60).hosts.log
     reckoning, found = Reckoning(), counted(log)

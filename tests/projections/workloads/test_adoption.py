@@ -9,6 +9,7 @@ from events.admission import AdmissionRefused, QuotaReserved, WorkloadAdmitted
 from events.application import DecisionApplied
 from events.catalogue import AnyEvent
 from events.control import ResourceVersionsRestarted
+from events.upkeep import DiscardReason, WorkloadDiscarded
 from events.workload import (
     AdoptedStatus,
     Condition,
@@ -275,3 +276,14 @@ def test_a_decision_that_comes_behind_what_its_object_shows_is_charged_once(foun
     room.tell(*(one for one in LOG["reserved"] if isinstance(one, QuotaReserved)))
     assert stands(room).holds == "f 2000"
     assert state_hash(room.world) == state_hash(world_of(tables_of(room.world)))
+
+
+def test_what_is_to_be_taken_from_the_cluster_gets_no_quota_by_the_word_of_others() -> None:
+    room = Room().tell(*RELEASED, WorkloadDiscarded(workload=KEY, reason=DiscardReason.DEACTIVATED))
+    discarded = room.sequence
+    room.at = MINUTE * 120
+    room.tell(DecidedElsewhere(workload=KEY, version=9, status=OBJECT["admitted"]))
+    assert not stands(room).holds and not room.workload.reserved
+    room.tell(DecisionApplied(workload=KEY, partition="LOG_0", sequence=discarded))
+    assert KEY not in room.world.workloads
+    assert state_hash(world_of(tables_of(room.world))) == state_hash(room.world)

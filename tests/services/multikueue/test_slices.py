@@ -5,6 +5,7 @@ Rule: docs/rules/multikueue.md#slices
 
 from msgspec.structs import replace
 
+from events.admission import AdmissionRefused
 from events.catalogue import AnyEvent
 from events.multikueue import (
     ClusterChosen,
@@ -17,12 +18,15 @@ from events.multikueue import (
 from events.slices import WorkloadSliceReplaced, WorkloadSliceResized, WorkloadSliceSubmitted
 from events.workload import (
     CheckState,
+    CheckStatus,
     PodsGone,
     PriorityRef,
     WorkloadChanged,
     WorkloadFinished,
     WorkloadSubmitted,
 )
+from projections.evolve import evolve
+from projections.log_position import LogPosition
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from services.multikueue.plan import Outline, RemoteJob, RemotePlan, plan
@@ -277,3 +281,20 @@ def test_a_copy_that_is_gone_before_the_job_is_in_its_slice_gives_it_back_and_no
         f'{NO_LONGER_THERE}, Previously: "Pending"'
     )
     assert told.world.workloads[grown].evicted
+
+
+def test_a_slice_that_waits_for_the_cluster_of_the_one_before_is_looked_at_with_every_news_of_its_checks() -> None:
+    told, asked = Manager(), elastic(2)
+    told.after(asked)
+    larger = tuple(replace(one, count=40) for one in asked.spec.pod_sets)
+    said = told.after(WorkloadChanged(workload=KEY, spec=replace(asked.spec, pod_sets=larger)))
+    (refused,) = [one for one in said if isinstance(one, AdmissionRefused)]
+    assert refused.message == f"Workload slice {KEY} runs in no other cluster yet"
+    world, known = told.world, ("cq", told.world.lines.of("cq").refused_as(refused.workload) or "")
+    world.examined[known] = (0, 0, refused.workload)
+    for tree in world.touched_trees():
+        world.quota.looked_at(tree)
+    ready = CheckStatus(name="mk", state=CheckState.READY)
+    position = LogPosition(partition="LOG_0", sequence=told.commits + 1, at=told.at)
+    evolve(world, RemoteCheckSettled(workload=KEY, check=ready), position)
+    assert world.touched_trees() and known not in world.examined

@@ -13,7 +13,7 @@ from events.device import NodeObserved, PodObserved
 from events.pod_set import PodSet
 from events.selector import Effect, Taint, Toleration
 from events.topology import PodTopology, TopologyAssignment, TopologyDomain, TopologyPlacement
-from events.workload import EvictionOrdered, PodSetAssignment
+from events.workload import EvictionOrdered, Owner, PodSetAssignment
 from projections.snapshot import tables_of, world_of
 from projections.topology.placement.node_failures import stranded_pods
 from tests.services.queue_manager.waiting_room import KEY, MINUTE, SECOND, SHAPE, SPEC, Room, settings, submitted
@@ -33,12 +33,17 @@ def placed(*hosts: str, levels: tuple[str, ...] = (HOST,)) -> tuple[PodSetAssign
     return (PodSetAssignment(name="main", count=len(hosts), flavors={"cpu": "f"}, topology=topology),)
 
 
-def running(*facts: AnyEvent, tolerations: tuple[Toleration, ...] = (), levels: tuple[str, ...] = (HOST,)) -> Room:
+def running(
+    *facts: AnyEvent,
+    tolerations: tuple[Toleration, ...] = (),
+    levels: tuple[str, ...] = (HOST,),
+    owner: Owner | None = None,
+) -> Room:
     """A workload with a pod on each of the hosts a and b; c is free."""
     room = Room(node("a"), node("b"), node("c"), *facts)
     shape = replace(SHAPE, tolerations=tolerations)
     spec = replace(SPEC, pod_sets=(PodSet(name="main", count=2, shape=shape),))
-    room.tell(submitted(spec, reserved=True, admitted_at=MINUTE))
+    room.tell(submitted(spec, reserved=True, admitted_at=MINUTE, owner=owner))
     room.tell(TopologyAssigned(workload=KEY, cluster_queue="cq", assignments=placed("a", "b", levels=levels)))
     return room.tell(pod("p0", "a"), pod("p1", "b"))
 
@@ -75,6 +80,13 @@ def test_a_host_that_is_gone_is_to_be_replaced() -> None:
     assert room.steps() == failed("a")
     assert room.workload.second_pass.unhealthy_nodes == ("a",)
     assert list(room.world.second_passes) == [KEY]
+
+
+def test_what_belongs_to_a_single_pod_keeps_its_place_and_no_other_is_looked_for_again_and_again() -> None:
+    pod_alone = Owner(kind="Pod", name="p", uid="p", api_version="v1")
+    assert running(owner=pod_alone).tell(GONE).steps() == []
+    replaced = settings(gates={"SkipReassignmentForPodOwnedWorkloads": False})
+    assert running(replaced, owner=pod_alone).tell(GONE).step() == failed("a")
 
 
 def looked_at_after(room: Room, fact: AnyEvent) -> bool:

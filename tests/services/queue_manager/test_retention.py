@@ -3,9 +3,12 @@
 from msgspec.structs import replace
 
 from events.application import DecisionApplied
-from events.upkeep import DiscardReason, WorkloadDiscarded, WorkloadOrphaned
+from events.settings import SettingsObserved
+from events.upkeep import DeactivationOrdered, DiscardReason, WorkloadDiscarded, WorkloadOrphaned
 from events.workload import Owner
 from tests.services.queue_manager.waiting_room import KEY, MINUTE, SECOND, SPEC, Room, settings, submitted, true
+from tests.stories.small_world import Story
+from tests.stories.test_variants import job, of, platform, queue, stopped
 
 
 def test_a_workload_whose_job_let_it_go_ends_and_gives_its_quota_back() -> None:
@@ -56,3 +59,19 @@ def test_only_what_a_rule_has_deactivated_is_discarded_after_its_time() -> None:
     by_hand = Room(keep)
     by_hand.tell(submitted(spec, conditions=(true("Evicted", "Deactivated", since=by_hand.at - MINUTE),)))
     assert not any(isinstance(one, WorkloadDiscarded) for one in by_hand.steps())
+
+
+def test_a_job_stays_while_the_variant_that_it_runs_as_has_not_stopped() -> None:
+    keep = SettingsObserved(gates={"ConcurrentAdmission": True}, retain_deactivated=MINUTE)
+    told = Story().told(*platform(queue()), keep, job("a", max_execution=MINUTE))
+    told.decided()
+    told.at += MINUTE
+    told.world.advance(told.at)
+    assert any(isinstance(one, DeactivationOrdered) for one in told.decided())
+    told.at += 60 * MINUTE
+    told.world.advance(told.at)
+    assert not told.decided() and told.world.quota.usage_by_name(told.world.quota.queues["cq"])["reserved", "cpu"] == 10
+    said = told.told(stopped(told, "a")).decided()
+    over = [one.workload for one in said if isinstance(one, WorkloadDiscarded)]
+    assert over[0] == "team/a" and of(told, "a", "reserved").key in over
+    assert not told.world.quota.usage_by_name(told.world.quota.queues["cq"]).get(("reserved", "cpu"))

@@ -79,3 +79,22 @@ def test_the_same_workload_may_not() -> None:
     reserves, admits = said_of_another_reservation(anew=False)
     assert "reserves quota for team/w again, which has held it since 1" in reserves
     assert "admits team/w again, which has been admitted since 1" in admits
+
+
+@pytest.mark.parametrize("lends", [0, None])
+def test_a_queue_that_lends_nothing_may_give_its_own_though_its_cohort_has_given_too_much_before(
+    lends: int | None,
+) -> None:
+    story = Story().told(*platform(nominal=4, cohort="pool"), queue("b", nominal=0, cohort="pool"), job("w"), job("x"))
+    laws = PartitionLaws(story.world)
+    borrowed = replace(reserved("team/x", 3), cluster_queue="b")
+    evolve(story.world, borrowed, LogPosition(partition="LOG_0", sequence=1, at=10_000))
+    smaller = queue("cq", nominal=2, cohort="pool")
+    (group,) = smaller.groups
+    (flavor,) = group.flavors
+    own = replace(flavor, quotas=tuple(replace(one, lending_limit=lends) for one in flavor.quotas))
+    story.told(replace(smaller, groups=(replace(group, flavors=(own,)),)))
+    second = LogPosition(partition="LOG_0", sequence=2, at=10_000)
+    evolve(story.world, reserved("team/w", 1), second)
+    laws.hear(reserved("team/w", 1), second)
+    assert bool(laws.broken) == (lends is None)
