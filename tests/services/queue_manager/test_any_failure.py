@@ -194,7 +194,7 @@ class Cluster:
         return (for_a_time and long) or (waits and empty)
 
     def failed_hosts(self) -> tuple[str, ...]:
-        if not self.nodes or not self.on("TASFailedNodeReplacement"):
+        if not self.nodes or not self.on("TASFailedNodeReplacement") or self.is_pod:
             return ()
         hosts = dict.fromkeys(host for one in self.given for host in self.hosts_of(one))
         return tuple(host for host in hosts if self.failed(host))
