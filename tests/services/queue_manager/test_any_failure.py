@@ -194,8 +194,8 @@ class Cluster:
         return (for_a_time and long) or (waits and empty)
 
     def failed_hosts(self) -> tuple[str, ...]:
-        if not self.nodes or not self.on("TASFailedNodeReplacement"):
-            return ()
+        if not self.nodes or not self.on("TASFailedNodeReplacement") or self.is_pod:
+            return ()  # What belongs to a single pod keeps its place.
         hosts = dict.fromkeys(host for one in self.given for host in self.hosts_of(one))
         return tuple(host for host in hosts if self.failed(host))
 
