@@ -195,7 +195,7 @@ class Cluster:
 
     def failed_hosts(self) -> tuple[str, ...]:
         if not self.nodes or not self.on("TASFailedNodeReplacement") or self.is_pod:
-            return ()
+            return ()  # What belongs to a single pod keeps its place.
         hosts = dict.fromkeys(host for one in self.given for host in self.hosts_of(one))
         return tuple(host for host in hosts if self.failed(host))
 
