@@ -102,6 +102,12 @@ REASONS = (
     KnownReason(
         _Q, "AdmissionGated", "`kueue.x-k8s.io/admission-gated-by` names gates", "who put them there takes them away"
     ),
+    KnownReason(
+        "BlockedOnPreemptionGates",
+        "PreemptionGated",
+        "it would have to preempt, and one of its preemption gates is closed (QuotaReserved says `AdmissionGated`)",
+        "who put it there opens it in `status.preemptionGates`, or it waits for room",
+    ),
     KnownReason(_Q, "OnHold", "its job is scaled to zero or on hold", "scale it up"),
     KnownReason(
         _Q,

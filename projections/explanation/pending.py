@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from events.admission import RequeueReason
 from events.event import Millis
 from events.quantity import from_units
 from events.quota import AdmissionCheckObserved
@@ -23,7 +24,7 @@ from projections.queues.pending_queues import PlaceInLine
 from projections.queues.state import QueueState
 from projections.quota.tree import QuotaTree
 from projections.unsupported import NOT_DONE
-from projections.workloads.lifecycle import BLOCKED_ON_GATES, QUOTA_RESERVED, Workload
+from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
 from projections.workloads.state import WorkloadState
 from projections.workloads.variants import flavor_of, variants_of
 
@@ -56,7 +57,7 @@ FIXES: Mapping[str, str] = {
     "ExceedsCardCapacity": "ask for less per card: no card could hold it even if nothing ran",
     PLACEMENT_FAILED: "ask for fewer or smaller pods, or for a wider level: no domain could hold them even if nothing ran",
     "AdmissionGated": "take the gates off",
-    BLOCKED_ON_GATES: "have its preemption gates opened in status.preemptionGates of the Workload by whoever has put them there, or wait "
+    RequeueReason.PREEMPTION_GATED.value: "have its preemption gates opened in status.preemptionGates of the Workload by whoever has put them there, or wait "
     "for room",
     "OnHold": "take the job off hold",
     "Deactivated": "set spec.active of the Workload to true",
@@ -217,7 +218,7 @@ def _as_tried(quota: QuotaTree, explanation: Explanation, tried: Tried) -> None:
         explanation.waits_for = tuple(f"{key}, which is before it" for key in explanation.line.ahead[:1])
         return
     if tried.gates:
-        explanation.tier, explanation.reason = Tier.SPEC, BLOCKED_ON_GATES
+        explanation.tier, explanation.reason = Tier.SPEC, RequeueReason.PREEMPTION_GATED.value
         explanation.message = "it fits when others make room, and its preemption gates keep it from asking them to"
         explanation.waits_for = tuple(f"its preemption gate {name} to be opened" for name in tried.gates)
         return

@@ -86,7 +86,7 @@ def test_who_may_not_preempt_is_told_which_of_its_gates_are_closed() -> None:
         DecisionApplied(workload="team/low", partition="LOG_0", sequence=99),
     ).decided()
     found = told(story, "team/high")
-    assert (found.tier, found.reason) == (Tier.SPEC, "BlockedOnPreemptionGates")
+    assert (found.tier, found.reason) == (Tier.SPEC, "PreemptionGated")
     assert found.waits_for == ("its preemption gate b to be opened",)
     assert "status.preemptionGates" in found.fix
 
