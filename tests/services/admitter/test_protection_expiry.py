@@ -9,6 +9,7 @@ from projections.snapshot import tables_of, world_of
 from services.admitter.decide import Admitter
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
+from services.runtime.partition.host import Decider
 from tests.stories.small_world import Story, job, platform
 
 
@@ -54,6 +55,27 @@ def test_the_end_of_a_protection_is_not_forgotten_by_a_snapshot() -> None:
     assert ordered(told) == ["team/low"]
 
 
+def one_holds_all_of_a_full_queue(*deciders: Decider) -> Story:
+    """A queue that takes one workload, which waits for its check, and is protected for a minute from its admission on."""
+    facts = [
+        replace(
+            fact,
+            checks=(CheckRule(name="ready"),),
+            max_concurrent=1,
+            preemption=replace(fact.preemption, minimum_runtime=60_000),
+        )
+        if isinstance(fact, ClusterQueueObserved)
+        else fact
+        for fact in platform(nominal=2, cards=2)
+    ]
+    told = Story(unchecked=True).told(
+        *facts, AdmissionCheckObserved(name="ready", controller="example.com/controller"), job("low")
+    )
+    told.deciders = list(deciders) or told.deciders
+    told.decided()
+    return told
+
+
 def test_who_is_refused_its_victim_as_that_is_protected_from_its_admission_on_is_told_so_at_once() -> None:
     facts = [
         replace(fact, checks=(CheckRule(name="ready"),), preemption=replace(fact.preemption, minimum_runtime=60_000))
@@ -79,22 +101,7 @@ def test_who_is_refused_its_victim_as_that_is_protected_from_its_admission_on_is
 
 
 def test_who_asked_for_room_in_a_full_queue_is_told_so_when_its_victim_is_admitted_and_protected() -> None:
-    facts = [
-        replace(
-            fact,
-            checks=(CheckRule(name="ready"),),
-            max_concurrent=1,
-            preemption=replace(fact.preemption, minimum_runtime=60_000),
-        )
-        if isinstance(fact, ClusterQueueObserved)
-        else fact
-        for fact in platform(nominal=2, cards=2)
-    ]
-    told = Story(unchecked=True).told(
-        *facts, AdmissionCheckObserved(name="ready", controller="example.com/controller"), job("low")
-    )
-    told.deciders = [QueueManager(), Admitter()]
-    told.decided()
+    told = one_holds_all_of_a_full_queue(QueueManager(), Admitter())
     asked = told.told(job("high", priority=9)).decided()
     assert any(isinstance(one, PreemptionRequested) for one in asked)
     told.told(WorkloadAdmitted(workload="team/low", cluster_queue="cq"))
@@ -105,21 +112,7 @@ def test_who_asked_for_room_in_a_full_queue_is_told_so_when_its_victim_is_admitt
 
 def test_who_fits_nowhere_is_told_of_the_full_queue_as_soon_as_its_holder_is_protected() -> None:
     """No time passes between its refusal and the admission by which nobody may be asked for room any more."""
-    facts = [
-        replace(
-            fact,
-            checks=(CheckRule(name="ready"),),
-            max_concurrent=1,
-            preemption=replace(fact.preemption, minimum_runtime=60_000),
-        )
-        if isinstance(fact, ClusterQueueObserved)
-        else fact
-        for fact in platform(nominal=2, cards=2)
-    ]
-    told = Story(unchecked=True).told(
-        *facts, AdmissionCheckObserved(name="ready", controller="example.com/controller"), job("low")
-    )
-    told.decided()
+    told = one_holds_all_of_a_full_queue()
     (refused,) = (
         one for one in told.told(job("high", priority=9, count=9)).decided() if isinstance(one, AdmissionRefused)
     )
