@@ -115,7 +115,7 @@ def explain(
         explanation,
         at=at,
         obstacle=obstacle,
-        tried=_as_tried(world, queue, workload, nominated) if nominated is not None else None,
+        tried=_as_tried(world, queue, nominated) if nominated is not None else None,
         shortages=numbers,
     )
     if deep and explanation.tier in (Tier.COHORT, Tier.QUEUE) and obstacle is None:
@@ -307,15 +307,15 @@ def world_about(worlds: Sequence[World], wanted: str, at: Millis) -> World:
     return world
 
 
-def _as_tried(world: World, queue: ClusterQueueObserved, workload: Workload, found: Nomination) -> Tried:
+def _as_tried(world: World, queue: ClusterQueueObserved, found: Nomination) -> Tried:
     reason, message = found.refusal()
-    preempts = found.mode is Mode.PREEMPT and bool(found.victims)
+    preempts = tuple(victim.workload.key for victim in found.victims) if found.mode is Mode.PREEMPT else ()
     unwritten = on_their_way(world, queue.name) if found.mode in (Mode.FIT, Mode.PREEMPT) else []
     return Tried(
         unwritten=tuple(one.key for one in unwritten) if len(unwritten) >= SIZE else (),
         fits=found.mode is Mode.FIT and not found.reason,
-        preempts=tuple(victim.workload.key for victim in found.victims) if preempts else (),
-        gates=closed_gates(world.settings, workload) if preempts else (),
+        preempts=preempts,
+        gates=closed_gates(world.settings, found.workload) if preempts else (),
         reason=reason,
         message=message,
     )

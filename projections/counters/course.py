@@ -20,6 +20,7 @@ from projections.workloads.lifecycle import (
     Workload,
     moments,
 )
+from projections.workloads.pods import is_single_pod
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
@@ -114,7 +115,7 @@ def course_of(workload: Workload) -> Course:
             uid=workload.uid,
             priority_class=class_of(workload.spec.priority_class),
             created_at=workload.created_at,
-            alone=workload.owner is not None and workload.owner.is_pod,
+            alone=is_single_pod(workload),
             grouped=bool(workload.spec.members) and workload.owner is not None and not workload.owner.is_pod,
             waiting=waiting_members(workload.spec),
             cluster_queue=workload.line if admission is None else admission.cluster_queue,

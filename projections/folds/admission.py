@@ -63,6 +63,7 @@ from projections.workloads.lifecycle import (
     with_condition,
     without_conditions,
 )
+from projections.workloads.pods import is_single_pod
 from projections.workloads.pods_ready import waits_for_start
 from projections.workloads.slices import slices_beside
 from projections.workloads.stops import Requeue
@@ -347,7 +348,7 @@ def _release(world: PreemptionState, workload: Workload, event: QuotaReleased, p
         _share_time(world, workload, _ran(before, position))
     workload = without_quota(workload, world.settings, reason, event.message, position)
     if not event.withdrawn:
-        alone = workload.owner is not None and workload.owner.is_pod
+        alone = is_single_pod(workload)
         status = ConditionStatus.TRUE if comes_back(event.reason, alone=alone) else ConditionStatus.FALSE
         condition = condition_at(REQUEUED, status, event.reason, event.message, workload, position)
         workload = with_condition(workload, condition)

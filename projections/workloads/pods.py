@@ -20,6 +20,11 @@ def made_of_pods(workload: Workload) -> bool:
     return owner is not None and (owner.api_version.rpartition("/")[0], owner.kind) in _MADE_OF_PODS
 
 
+def is_single_pod(workload: Workload) -> bool:
+    """Whether it is one pod by itself, which nobody makes anew."""
+    return workload.owner is not None and workload.owner.is_pod
+
+
 def stands_still(workload: Workload) -> bool:
     """Whether it was stopped and nothing of it runs any more."""
     if not made_of_pods(workload):

@@ -25,6 +25,7 @@ from projections.topology.requests.topology_request import PlacementRequest, Pod
 from projections.topology.state import TopologyState
 from projections.topology.usage import HeldDomains
 from projections.workloads.lifecycle import Workload
+from projections.workloads.pods import is_single_pod
 from projections.workloads.second_pass import delay_after, failed_nodes, needs_second_pass
 from services.admitter.topology import TopologyDemand, domains
 
@@ -106,7 +107,7 @@ def _places(world: TopologyState, workload: Workload, requests: Sequence[Placeme
     """Where the pods lie, and the cards of all pods of the workload where some of these ask for any."""
     failed = failed_nodes(workload)
     if failed:
-        lost = NodeLoss(host=failed[0], pod_owned=workload.owner is not None and workload.owner.is_pod)
+        lost = NodeLoss(host=failed[0], pod_owned=is_single_pod(workload))
         return places_instead(world, workload, requests, lost)
     names = {one.pod_set for one in requests}
     gangs = tuple(

@@ -12,6 +12,7 @@ from projections.devices.annotations.allocated_cards import CARD_POLICY, vendor_
 from projections.devices.vendors.chip_families import is_chip_pin, pin_of
 from projections.devices.vendors.table import BY_WORD, VENDORS
 from projections.workloads.lifecycle import Workload
+from projections.workloads.pods import is_single_pod
 
 _PINS = frozenset({CARD_POLICY, *(one.use_uuid for one in VENDORS if one.use_uuid)})
 
@@ -52,6 +53,6 @@ def needs_pins(workload: Workload, pod_set: str) -> bool:
 
 def _may_move(workload: Workload, pod_set: str) -> bool:
     """Whether pods that are made anew may come to another host (docs/rules/topology.md#card-replacement)."""
-    if workload.admission is None or (workload.owner is not None and workload.owner.is_pod):
+    if workload.admission is None or is_single_pod(workload):
         return False
     return any(one.name == pod_set and one.topology is not None for one in workload.admission.assignments)

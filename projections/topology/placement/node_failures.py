@@ -23,6 +23,7 @@ from projections.topology.domains.tree import HOSTNAME
 from projections.topology.requests.gates import topology_gates
 from projections.topology.state import TopologyState
 from projections.workloads.lifecycle import Devices, Workload
+from projections.workloads.pods import is_single_pod
 from projections.workloads.second_pass import failed_nodes
 
 NOT_READY_FOR: Millis = 30_000
@@ -75,7 +76,7 @@ def _replaced(world: TopologyState, workload: Workload, placements: Sequence[Pod
     """
     if workload.admission is None or not enabled(world.settings, "TASFailedNodeReplacement"):
         return set()
-    if workload.owner is not None and workload.owner.is_pod:
+    if is_single_pod(workload):
         return set()
     given = {one.name: one for one in workload.admission.assignments}
     apart = {one.node for one in placements if not _on(given[one.pod_set], host_of(world, one.node))}
@@ -95,7 +96,7 @@ def unhealthy_nodes(world: TopologyState, workload: Workload, at: Millis) -> tup
     """
     if workload.admission is None or not world.nodes or not enabled(world.settings, "TASFailedNodeReplacement"):
         return ()
-    if workload.owner is not None and workload.owner.is_pod and topology_gates(world.settings).keep_pod_owned:
+    if is_single_pod(workload) and topology_gates(world.settings).keep_pod_owned:
         return ()  # Nobody would make that pod anew: it keeps its place.
     hosts: dict[str, list[PodSetAssignment]] = {}
     for one in workload.admission.assignments:

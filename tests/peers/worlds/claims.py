@@ -5,11 +5,12 @@ Kueue 0.17 counts exact numbers of devices by their class alone; later versions,
 
 import random
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
 from events.json_object import JsonObject
-from tests.peers.worlds.drawn import CONFIGURED, Step, World
+from tests.peers.worlds.drawn import CONFIGURED, Step, World, insert_step
 
 CLAIM_FEATURES = ("DynamicResourceAllocation", "DRAExtendedResources")
 """The feature gates without which Kueue 0.17 counts no claims."""
@@ -47,14 +48,10 @@ def with_claims(world: World, chance: random.Random) -> World:
         if chance.random() < 0.75:
             objects.append(one)
         else:
-            _insert(steps, Step(verb="create", kind=one["kind"], name=name, namespace=space, value=one), chance)
+            insert_step(steps, 1, Step(verb="create", kind=one["kind"], name=name, namespace=space, value=one), chance)
         if chance.random() < 0.2:
-            _insert(steps, Step(verb="delete", kind=one["kind"], name=name, namespace=space), chance)
+            insert_step(steps, 1, Step(verb="delete", kind=one["kind"], name=name, namespace=space), chance)
     return replace(world, objects=tuple(objects), steps=tuple(steps))
-
-
-def _insert(steps: list[Step], step: Step, chance: random.Random) -> None:
-    steps.insert(chance.randint(1, len(steps)), step)
 
 
 def _class(world: World, extended: str) -> JsonObject:
@@ -122,12 +119,9 @@ def _claiming(step: Step, templates: Sequence[str], extended: str, chance: rando
 
 
 def _with_extended(pod_set: JsonObject, extended: str, chance: random.Random) -> JsonObject:
-    pod, amount = pod_set["template"]["spec"], str(chance.choice((1, 1, 2)))
-    first, *others = pod["containers"]
-    given = first.get("resources", {})
-    asking = {**given, **{kind: {**given.get(kind, {}), extended: amount} for kind in ("requests", "limits")}}
-    spec = {**pod, "containers": [{**first, "resources": asking}, *others]}
-    return {**pod_set, "template": {**pod_set["template"], "spec": spec}}
+    amount = str(chance.choice((1, 1, 2)))
+    given = pod_set["template"]["spec"]["containers"][0].get("resources", {})
+    return _asking(pod_set, {kind: {**given.get(kind, {}), extended: amount} for kind in ("requests", "limits")})
 
 
 def _with_claim(pod_set: JsonObject, templates: Sequence[str], chance: random.Random) -> JsonObject:
@@ -135,8 +129,13 @@ def _with_claim(pod_set: JsonObject, templates: Sequence[str], chance: random.Ra
     claims = [{"name": f"c{number}", "resourceClaimTemplateName": one} for number, one in enumerate(asked)]
     if chance.random() < 0.05:
         claims.append({"name": "named", "resourceClaimName": "mine"})
+    return _asking(pod_set, {"claims": [{"name": one["name"]} for one in claims]}, resourceClaims=claims)
+
+
+def _asking(pod_set: JsonObject, resources: JsonObject, **more: Any) -> JsonObject:
+    """A pod set whose first container has more resources, and its pods more fields."""
     pod = pod_set["template"]["spec"]
     first, *others = pod["containers"]
-    using = {**first, "resources": {**first.get("resources", {}), "claims": [{"name": one["name"]} for one in claims]}}
-    spec = {**pod, "resourceClaims": claims, "containers": [using, *others]}
+    asking = {**first, "resources": {**first.get("resources", {}), **resources}}
+    spec = {**pod, **more, "containers": [asking, *others]}
     return {**pod_set, "template": {**pod_set["template"], "spec": spec}}

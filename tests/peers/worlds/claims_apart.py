@@ -60,13 +60,8 @@ def why_claims_end_it(world: World, number: int, there: Seen, here: Seen) -> str
     for name, one in there["workloads"].items():
         ours = here["workloads"].get(name) or one
         told, said = (_why(one), _why(ours))
-        if step.kind == TEMPLATE and re.match(_ABOUT_CLAIMS, told) and _is_missed(step, told):
-            return "claims looked at again"
-        if (
-            step.kind == TEMPLATE
-            and _by_resource(told) != said
-            and any(re.match(_ABOUT_CLAIMS, side) for side in (told, said))
-        ):
+        about_claims = any(re.match(_ABOUT_CLAIMS, side) for side in (told, said))
+        if step.kind == TEMPLATE and about_claims and (_is_missed(step, told) or _by_resource(told) != said):
             return "claims looked at again"
         claims = any(map(_claimed, world.pods_of(name)))
         if claims and told == NO_LONGER_FITS and any("domains" in pods for pods in ours["pods"].values()):

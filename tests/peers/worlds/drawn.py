@@ -142,6 +142,13 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.space}-q{door.removesuffix('b')[1:]}"
 
 
+def insert_step(steps: list[Step], first: int, step: Step, chance: random.Random, near: int = 100) -> int:
+    """Put a step sometime after the first ones, and tell where it is."""
+    at = chance.randint(min(first, len(steps)), min(first + near, len(steps)))
+    steps.insert(at, step)
+    return at
+
+
 def job_named(key: str) -> str:
     """The Job whose slice is called so; of any other workload that itself."""
     return key.partition(NUMBERED)[0]

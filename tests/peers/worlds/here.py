@@ -105,8 +105,8 @@ class _Played:
         self._autoscaler = autoscaler
         self._loop, self._world, self._uids, self._kinds = loop, world, uids, kinds
         self._clock = ScaledClock(1.0, BEGINS, loop.time)
-        gates = {LATER_NAMES.get(name, name): on for name, on in (more.get("featureGates") or {}).items()}
-        said = {"resources": CONFIGURED, "waitForPodsReady": {"enable": False}, **more, "featureGates": gates}
+        asked = {LATER_NAMES.get(name, name): on for name, on in (more.get("featureGates") or {}).items()}
+        said = {"resources": CONFIGURED, "waitForPodsReady": {"enable": False}, **more, "featureGates": asked}
         configured = configuration_of(said, "the configuration of all worlds").settings
         gates = {**configured.gates, **dict.fromkeys(LATER_GATES, False)}
         self._settings = replace(configured, devices=False, fair_sharing=fair, gates=gates)

@@ -10,7 +10,7 @@ from events.json_path import look
 from events.timestamp import format_timestamp
 from ops.production.kubernetes.client import ApiRequests
 from services.runtime.cluster_port import ObjectConflict, Resource
-from tests.peers.worlds.drawn import Step, World
+from tests.peers.worlds.drawn import Step, World, insert_step
 
 GATE_FEATURES = ("MultiKueueOrchestratedPreemption",)
 """The feature gate without which Kueue 0.17 does not look at them."""
@@ -29,21 +29,14 @@ def with_preemption_gates(world: World, chance: random.Random) -> World:
         steps[at] = replace(step, value=value)
         for name in names:
             if chance.random() < 0.8:
-                at = _insert(steps, at + 1, _turned(step, name, "Open"), chance)
+                at = insert_step(steps, at + 1, _turned(step, name, "Open"), chance)
         if chance.random() < 0.3:
-            _insert(steps, at + 1, _turned(step, chance.choice(names), "Closed"), chance)
+            insert_step(steps, at + 1, _turned(step, chance.choice(names), "Closed"), chance)
     return replace(world, steps=tuple(steps))
 
 
 def _turned(step: Step, gate: str, position: str) -> Step:
     return replace(step, verb="gate", value={"name": gate, "position": position})
-
-
-def _insert(steps: list[Step], first: int, step: Step, chance: random.Random) -> int:
-    """Put a step anywhere from the first place on; where it is."""
-    at = chance.randint(first, len(steps))
-    steps.insert(at, step)
-    return at
 
 
 async def turn_gate(client: ApiRequests, resource: Resource, step: Step, now: Millis) -> None:

@@ -18,7 +18,7 @@ from events.timestamp import format_timestamp
 from ops.production.kubernetes.client import ApiRequests, path_of
 from services.provisioning_kinds import PARAMETERS, REQUESTS
 from services.runtime.cluster_port import ObjectConflict, ObjectMissing
-from tests.peers.worlds.drawn import KUEUE, Step, World
+from tests.peers.worlds.drawn import KUEUE, Step, World, insert_step
 from tests.peers.worlds.jobs import but_for_ours, filled
 
 Name = tuple[str, str]
@@ -82,10 +82,10 @@ def with_provisioning(world: World, chance: random.Random) -> World:
                 _say(steps, step, check, chance)
     for _ in range(chance.choice((0, 0, 1, 1, 2))):
         changed = _changed(world, configs, checks, chance)
-        at = _insert(steps, 1, changed, chance)
+        at = insert_step(steps, 1, changed, chance)
         if changed.verb == "delete" and chance.random() < 0.7:
             again = next(one for one in made if one["metadata"]["name"] == changed.name)
-            _insert(steps, at + 1, replace(changed, verb="create", value=again), chance, near=4)
+            insert_step(steps, at + 1, replace(changed, verb="create", value=again), chance, near=4)
     return replace(world, objects=tuple(objects), steps=tuple(steps[:_MOST_STEPS]))
 
 
@@ -163,14 +163,7 @@ def _say(steps: list[Step], made: Step, check: str, chance: random.Random) -> No
         if "Provisioned" in _SAYS[word]:
             value["details"] = {"Pool": chance.choice(("x", "y"))}
         step = replace(made, verb="answer", kind=REQUESTS.kind, value=value)
-        first = _insert(steps, first, step, chance, near=3) + 1
-
-
-def _insert(steps: list[Step], first: int, step: Step, chance: random.Random, near: int = 100) -> int:
-    """Put a step sometime after the first ones, and tell where it is."""
-    at = chance.randint(min(first, len(steps)), min(first + near, len(steps)))
-    steps.insert(at, step)
-    return at
+        first = insert_step(steps, first, step, chance, near=3) + 1
 
 
 def _changed(world: World, configs: Sequence[str], checks: Sequence[str], chance: random.Random) -> Step:
