@@ -57,8 +57,8 @@ months: $(READY) ## bill a thousand short months with wrong clocks and late fact
 lives: $(READY) ## let several replicas decide in a thousand random lives, and hold each decision against one made on the log alone
 	@$(BIN)/python -m tests.laws.lives
 
-chaos: $(READY) ## kill real services and servers, cut and refuse between them, and hold what is left against the laws (JOBS=5000: over four partitions)
-	@$(BIN)/python -m tests.chaos $(if $(JOBS),--jobs $(JOBS) --seed $(SEED))
+chaos: $(READY) ## kill real services and servers, cut and refuse between them, and hold what is left against the laws (JOBS=5000: over four partitions; FROM=REVISION: an upgrade of what it was then)
+	@$(BIN)/python -m tests.chaos $(if $(JOBS),--jobs $(JOBS) --seed $(SEED)) $(if $(FROM),--from $(FROM))
 	@KUELOG_CHAOS=1 $(BIN)/pytest -q tests/ops/production/log/server/test_replaced_servers.py tests/ops/production/log/jetstream/test_copies.py
 
 fuzz: $(READY) ## put 100,000 wild objects, facts and messages to all services (COUNT, SEED for others)

@@ -1,7 +1,8 @@
 """`make chaos`: the long runs, one after the other; what each came to, and 1 when a law was broken in any.
 
 `python -m tests.chaos --jobs 5000` plays so many jobs with two of every service over four partitions on three servers, while
-anything is killed every second; amid them all are upgraded in turn.
+anything is killed every second; amid them all are upgraded in turn. `--from REVISION` begins with the services of an older version,
+as the repository remembers it, and upgrades them in turn to this one.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.chaos.run import ARCHIVE, BUS, Plan, play
+from tests.stage.older_version import UnknownVersion, write_older_version
 
 LONG = (
     Plan(seed=131, kills=131, jobs=1000),
@@ -21,6 +23,11 @@ LONG = (
     Plan(seed=7, kills=0, jobs=300, storm=True),
     Plan(seed=11, kills=20, jobs=300, storm=True),
 )
+
+
+def upgraded_from(folder: Path) -> Plan:
+    """Services of an older version, whose code lies in a folder, are upgraded in turn to this one while jobs come; then anything is killed."""
+    return Plan(seed=13, kills=20, jobs=300, servers=3, rolling=True, older=str(folder))
 
 
 _STAYS_S = 2000
@@ -44,20 +51,32 @@ def divided(jobs: int, seed: int, every_s: float = 1.0) -> Plan:
     )
 
 
-def plans(words: Sequence[str]) -> Sequence[Plan]:
-    """What the command line asks for."""
+def plans(words: Sequence[str], older: Path) -> Sequence[Plan]:
+    """What the command line asks for. Code of an older version is laid into a folder where one is named."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos")
     parser.add_argument("--jobs", type=int, default=0, help="so many over four partitions, in place of the long runs")
     parser.add_argument("--every", type=float, default=1.0, help="seconds between two kills of these")
     parser.add_argument("--seed", type=int, default=1, help="of these")
+    parser.add_argument("--from", dest="revision", default="", help="a revision of the repository that is upgraded")
     asked = parser.parse_args(words)
+    if asked.revision:
+        try:
+            write_older_version(asked.revision, older)
+        except UnknownVersion as problem:
+            parser.error(str(problem))
+        return [upgraded_from(older)]
     return [divided(asked.jobs, asked.seed, asked.every)] if asked.jobs else LONG
 
 
 async def main(words: Sequence[str]) -> int:
     """Play all of them."""
+    with tempfile.TemporaryDirectory(prefix="kuelog-older-") as older:
+        return await _played(plans(words, Path(older)))
+
+
+async def _played(asked: Sequence[Plan]) -> int:
     broken = 0
-    for plan in plans(words):
+    for plan in asked:
         folder = Path(tempfile.mkdtemp(prefix="kuelog-chaos-"))
         try:
             outcome = await play(plan, folder)

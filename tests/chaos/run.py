@@ -41,6 +41,7 @@ from services.runtime.log_port import Entry
 from tests.chaos.platform import job, objects, trees
 from tests.chaos.storm import Storm
 from tests.stage.held_by_all import is_held_by_all
+from tests.stage.older_version import OlderServiceProcess
 from tests.stage.processes import Order, ServiceProcess
 
 SCALE = 20.0
@@ -79,6 +80,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """So many jobs have not ended at a time."""
     rolling: bool = False
     """Whether every service and every server of the bus is upgraded once, in turn: before anybody is killed, or amid the jobs."""
+    older: str = ""
+    """The code of an older version, a folder, whose services begin and are upgraded; as this one's where none is named."""
     storm: bool = False
     """Whether API server and bus are reached through proxies that refuse, delay and cut."""
     partitions: int = 1
@@ -178,7 +181,7 @@ async def _running(plan: Plan, folder: Path) -> AsyncGenerator["Run"]:
         run = Run(plan, folder, cluster, servers, bus, storm)
         stack.push_async_callback(run.stop)
         for slot in SLOTS:
-            run.start(slot)
+            run.start(slot, plan.older)
         run.follow()
         yield run
 
@@ -218,7 +221,7 @@ class Run:
         self._folder = folder
         self._grown = asyncio.Event()
         self._enough = asyncio.Event()
-        self._processes: dict[str, ServiceProcess] = {}
+        self._processes: dict[str, ServiceProcess | OlderServiceProcess] = {}
         self._changes: asyncio.Queue[ObjectChange | None] = cluster.store.watch("jobs.batch")
         self._moved: asyncio.Queue[ObjectChange | None] = cluster.store.watch("jobs.batch")
         self._lived: asyncio.Queue[ObjectChange | None] = cluster.store.watch("jobs.batch")
@@ -235,8 +238,8 @@ class Run:
         """A server of the bus that was killed, until it is there again with all that the others hold."""
         self._trees = streams_of(plan.partitions).trees
 
-    def start(self, slot: str) -> None:
-        """Start who serves in a slot."""
+    def start(self, slot: str, older: str = "") -> None:
+        """Start who serves in a slot, of this version or of the older one that lies in a folder."""
         service = slot.rpartition("-")[0]
         order = Order(
             service=service,
@@ -245,7 +248,8 @@ class Run:
             scale=SCALE,
             witness=str(self._folder / "witness") if slot in _WITNESSES else "",
         )
-        self._processes[slot] = ServiceProcess(order, self._folder / "told" / f"{slot}.log")
+        log = self._folder / "told" / f"{slot}.log"
+        self._processes[slot] = OlderServiceProcess(order, log, Path(older)) if older else ServiceProcess(order, log)
 
     def follow(self) -> None:
         """Know from now on how far the partitions have come."""

@@ -16,7 +16,8 @@ from rich.console import Console
 from ops.cli.serving.serve import run_service
 from ops.production.process.telemetry import configure_logging
 
-_PATIENCE_S = 60.0
+PATIENCE_S = 60.0
+"""So long a process may take until it serves."""
 _TOLD = 4000
 _fork = multiprocessing.get_context("forkserver")
 _fork.set_forkserver_preload([__name__, "ops.production.kubernetes.remote"])
@@ -32,6 +33,11 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     witness: str = ""
     crash: str = ""
     """The await point at which it kills itself, as `ops.production.process.crash_points` names it."""
+
+
+def end_of(log: Path) -> str:
+    """The last of what processes have logged to a file."""
+    return log.read_text(errors="replace")[-_TOLD:] if log.exists() else ""
 
 
 class ServiceProcess:
@@ -68,11 +74,11 @@ class ServiceProcess:
     @property
     def told(self) -> str:
         """The end of what it has logged, and all others that log to the same file."""
-        return self._log.read_text(errors="replace")[-_TOLD:] if self._log.exists() else ""
+        return end_of(self._log)
 
     async def serving(self) -> None:
         """Wait until it says that it serves."""
-        async with asyncio.timeout(_PATIENCE_S):
+        async with asyncio.timeout(PATIENCE_S):
             await asyncio.to_thread(self._heard)
 
     async def ended(self) -> int:
