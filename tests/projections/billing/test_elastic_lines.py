@@ -141,6 +141,18 @@ def test_pods_that_were_seen_before_and_after_belong_to_the_slice_that_goes_on()
     ], "a pod of no elastic job belongs to whom it names"
 
 
+def test_whose_a_pod_is_does_not_hang_on_the_order_of_names() -> None:
+    earlier = {FIRST: "team/w-9", NEXT: "team/w-2"}
+    story = {
+        second: replace(
+            event,
+            **{name: earlier[getattr(event, name)] for name in ("workload", "by", "replaces") if hasattr(event, name)},
+        )
+        for second, event in {**GROWS, 16: pod("a", SHARES[0]), 17: pod("b", SHARES[1])}.items()
+    }
+    assert {workload for workload, _, _, _, until in lines(story) if until == 17} == {"team/w-2"}
+
+
 def test_a_slice_that_had_lost_its_quota_hands_nothing_over() -> None:
     story: dict[int, AnyEvent] = {
         **RUNS,
