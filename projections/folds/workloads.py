@@ -58,7 +58,7 @@ from projections.workloads.lifecycle import (
 )
 from projections.workloads.pods import found_running, runs_without_quota, with_waiting_for_pods
 from projections.workloads.pods_ready import pods_ready
-from projections.workloads.preemption_gates import with_gate, with_gates
+from projections.workloads.preemption_gates import with_preemption_gate, with_preemption_gates
 from projections.workloads.slices import ELASTIC_JOBS
 
 
@@ -146,7 +146,7 @@ def _turn_gate(
     world: PreemptionState, workload: Workload, event: PreemptionGateReported, position: LogPosition
 ) -> None:
     """Whoever bears the gate is tried anew, as it may preempt from now on, or may not."""
-    turned = with_gate(workload, event.gate)
+    turned = with_preemption_gate(workload, event.gate)
     if turned is workload:
         return
     if workload.line:
@@ -218,7 +218,7 @@ def submit(world: PreemptionState, event: WorkloadSubmitted, position: LogPositi
         workload = replace(workload, in_cluster=InCluster(marks=event.marks))
     if event.adopted is not None:
         workload = adopt(world, workload, event.adopted, position)
-    workload = with_waiting_for_pods(with_gates(world.settings, workload, position), position)
+    workload = with_waiting_for_pods(with_preemption_gates(world.settings, workload, position), position)
     workload = reclassify(world, workload)
     name = event.owner.name if event.owner else workload.name
     kind = event.owner.kind if event.owner else "Workload"
@@ -250,7 +250,7 @@ def _take_over(world: PreemptionState, workload: Workload, told: DecidedElsewher
         stops=changed_part(workload.stops, pods_gone="", stopped_by=0),
         in_cluster=changed_part(workload.in_cluster, start_failed=""),
     )
-    taken = with_gates(world.settings, adopt(world, left, status, position), position)
+    taken = with_preemption_gates(world.settings, adopt(world, left, status, position), position)
     taken = reclassify(world, taken)
     world.put_workload(taken)
     _charge_adopted(world, taken)
@@ -288,7 +288,7 @@ def change(world: PreemptionState, workload: Workload, event: WorkloadChanged, p
     if workload.owner is not None:
         spec = replace(spec, active=workload.spec.active)  # A job says nothing of it: its Workload object does.
     changed = replace(workload, spec=spec, generation=event.generation)
-    changed = with_waiting_for_pods(with_gates(world.settings, changed, position), position)
+    changed = with_waiting_for_pods(with_preemption_gates(world.settings, changed, position), position)
     if _has_to_show(workload, changed):
         changed = replace(changed, seen=position.sequence)
     changed = reclassify(world, changed)

@@ -11,10 +11,10 @@ from projections.queues.pending_queues import PendingQueues
 from projections.queues.state import QueueState
 from projections.quota.adjusted_pods import adjusted
 from projections.quota.effective_requests import has_quota_of_pods, pod_set_requests
-from projections.workloads.conditions import PENDING, SILENT
+from projections.workloads.conditions import GATED, PENDING, SILENT
 from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
 
-_NOT_PENDING = frozenset({"Deactivated", "AdmissionGated", "OnHold"})
+_NOT_PENDING = frozenset({"Deactivated", GATED, "OnHold"})
 """Reasons to be parked under which Kueue does not even keep a workload in its queue."""
 NO_RESERVATION, UNSATISFIED_CHECKS = "NoReservation", "UnsatisfiedAdmissionChecks"
 

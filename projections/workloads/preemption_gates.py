@@ -24,7 +24,7 @@ def closed_gates(settings: SettingsObserved, workload: Workload) -> tuple[str, .
     )
 
 
-def with_gates(settings: SettingsObserved, workload: Workload, position: LogPosition) -> Workload:
+def with_preemption_gates(settings: SettingsObserved, workload: Workload, position: LogPosition) -> Workload:
     """The workload with a state for each of its preemption gates and for no other; a new one is closed."""
     if not _are_looked_at(settings):
         return workload
@@ -35,7 +35,7 @@ def with_gates(settings: SettingsObserved, workload: Workload, position: LogPosi
     return workload if gates == workload.gates else replace(workload, gates=gates)
 
 
-def with_gate(workload: Workload, gate: GateState) -> Workload:
+def with_preemption_gate(workload: Workload, gate: GateState) -> Workload:
     """The workload with a gate turned; as it is where it has no such gate, or where that stands so already."""
     before = workload.gates.get(gate.name)
     if gate.name not in workload.spec.preemption_gates or (before is not None and before.open) == gate.open:

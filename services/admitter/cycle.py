@@ -40,6 +40,7 @@ from projections.preemption.message import replacement_message
 from projections.quota.columns import Usage
 from projections.quota.node import Node
 from projections.set_aside.records import ADMITTER
+from projections.workloads.conditions import GATED
 from projections.workloads.preemption_gates import closed_gates
 from services.admitter.block_admission import NOT_ALL_READY, WAITING_FOR_PODS_READY, blocks_admission, somebody_unready
 from services.admitter.cycle_order import in_turn, owner_goes_on, up_to, would_borrow
@@ -60,8 +61,7 @@ WAITING_FOR_VICTIMS = "WaitingForPreemptedWorkloads"
 WILL_FIT = (
     "Workload has overlapping preemption targets with another workload, but will fit after these preemptions complete"
 )
-ADMISSION_GATED = "AdmissionGated"
-GATED = "Workload requires preemption, but it's gated"
+BEHIND_CLOSED_GATES = "Workload requires preemption, but it's gated"
 
 Preempted = dict[str, Candidate]
 """The victims of the entries processed so far in this cycle, by workload key."""
@@ -295,7 +295,7 @@ class Cycle:
     def _request_preemption(self, entry: AdmissionEntry, preempted: Preempted) -> Decision | None:
         """The entry fits without its victims: their preemption is requested, unless a preemption gate forbids it."""
         if closed_gates(self.world.settings, entry.workload):
-            return self._requeue(entry, RequeueReason.PREEMPTION_GATED, ADMISSION_GATED, GATED)
+            return self._requeue(entry, RequeueReason.PREEMPTION_GATED, GATED, BEHIND_CLOSED_GATES)
         preempted.update({victim.workload.key: victim for victim in entry.victims})
         self.world.cards.trial(entry.placements)
         return request_event(self.world, entry)

@@ -137,7 +137,7 @@ def with_checks(status: JsonObject, found: JsonObject, application: Application)
     return {**status, "admissionChecks": checks}
 
 
-def with_gates(status: JsonObject, found: JsonObject, application: Application) -> JsonObject:
+def with_gates_of_others(status: JsonObject, found: JsonObject, application: Application) -> JsonObject:
     """The status with the preemption gates as others have turned them on the object, unless an eviction has closed them since.
 
     The object must not have changed when it is written.

@@ -32,7 +32,7 @@ from services.applier.patches import (
     spec_patch,
     waits_to_be_restored,
     with_checks,
-    with_gates,
+    with_gates_of_others,
 )
 from services.applier.plan import Application
 from services.applier.pods.start_or_end import start_or_end_pods
@@ -183,7 +183,7 @@ class ApplicationWriter:
                 marked = await self._without_lost_mark(application, found)
                 if application.checks:
                     status = with_checks(status, found, marked)
-                status = with_gates(status, found, marked)
+                status = with_gates_of_others(status, found, marked)
             part = decided_part(status)
             try:
                 found = await self._apply(application, part, known.version if known is not None else "")

@@ -13,6 +13,7 @@ from projections.configuration import Configuration
 from projections.topology.placement.node_failures import lost_hosts, lost_place, unhealthy_nodes
 from projections.topology.pods.remaining import too_many_go_on
 from projections.topology.state import TopologyState
+from projections.workloads.conditions import GATED
 from projections.workloads.deadlines import runs_until
 from projections.workloads.lifecycle import EVICTED, OBJECT_DELETED, OTHER_PODS, PODS_READY, Workload
 from projections.workloads.other_pods import asks_for_others
@@ -123,7 +124,7 @@ def _gated(world: WorkloadState, workload: Workload, at: Millis) -> list[Decisio
     if workload.pods_may_run:
         return []
     if workload.spec.gated_by:
-        return [_withdrawn(workload, "AdmissionGated", gate_message(workload))]
+        return [_withdrawn(workload, GATED, gate_message(workload))]
     return [_withdrawn(workload, "OnHold", "The job is on hold")] if workload.spec.on_hold else []
 
 
