@@ -153,7 +153,8 @@ def _cluster(job: JsonObject, at: Location) -> list[Pods]:
     head = (*at, "headGroupSpec", "template")
     template = _template(job, head)
     if get(job, (*at, "enableInTreeAutoscaling")) is True:
-        template = _with_autoscaler(template, get(job, (*at, "autoscalerOptions", "resources")) or _AUTOSCALER)
+        said = get(job, (*at, "autoscalerOptions", "resources"))
+        template = _with_autoscaler(template, _AUTOSCALER if said is None else said)
     found = [Pods(name="head", count=1, template=template, at=head)]
     groups = get(job, (*at, "workerGroupSpecs"))
     for index in range(len(groups) if is_array(groups) else 0):

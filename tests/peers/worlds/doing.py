@@ -20,6 +20,7 @@ from tests.peers.worlds.jobs import do_to_job
 from tests.peers.worlds.pods import do_to_pods
 from tests.peers.worlds.preemption_gates import turn_gate
 from tests.peers.worlds.provisioning import do_to_request
+from tests.peers.worlds.rays import autoscale
 from tests.peers.worlds.serving import SERVED, do_to_served, part_of
 
 _KUEUE = (
@@ -128,6 +129,8 @@ async def _do_to_job(client: ApiRequests, step: Step, now: Millis) -> None:
     """Do it to a Job, or to its Workload."""
     if step.verb == "check" or "active" in step.value.get("spec", {}):
         await _do_to_workload(client, replace(step, kind="Workload"), now)
+    elif step.verb == "autoscale":
+        await autoscale(client, step)
     elif step.kind in PLAYED:
         await do_to_job_kind(client, step, now)
     else:

@@ -49,9 +49,10 @@ FEATURES = (
     "elastic",
     "gates",
     "claims",
+    "rays",
 )
 """What worlds may have; those that come last are drawn last, so that a world without them stays as it was."""
-WITH_DEFINITIONS = frozenset({"kinds", "trainjobs", "serving"})
+WITH_DEFINITIONS = frozenset({"kinds", "trainjobs", "serving", "rays"})
 """Features of worlds for which kinds have to be defined that Kubernetes does not come with."""
 NUMBERED = "+"
 """What stands between the name of an elastic Job and the number of its slice."""
@@ -203,6 +204,7 @@ _HOW_OFTEN = {
     "elastic": 0.0,
     "gates": 0.0,
     "claims": 0.0,
+    "rays": 0.0,
 }
 """How likely a world has it; what takes time or needs a configuration has only who always asks for it."""
 STARTS = "example.com/starts"

@@ -2,13 +2,21 @@
 
 from typing import Any
 
-from events.api.labels import ADMISSION_GATED_BY, ELASTIC_JOB, PRIORITY_CLASS, WORKLOAD, WORKLOAD_SLICE_NAME
+from events.api.labels import (
+    ADMISSION_GATED_BY,
+    ELASTIC_JOB,
+    MAX_EXEC_TIME_SECONDS,
+    PRIORITY_CLASS,
+    WORKLOAD,
+    WORKLOAD_SLICE_NAME,
+)
 from tests.peers.worlds.difference import Difference
 from tests.peers.worlds.drawn import NUMBERED, World, job_named
 from tests.peers.worlds.seen import Seen
 from tests.peers.worlds.standing import holds
 
 _GATED = [{"name": ELASTIC_JOB}]
+_SIZES = ("kueue.x-k8s.io/raycluster-generation", "kueue.x-k8s.io/raycluster-podset-replica-sizes")
 
 
 class ElasticApart:
@@ -17,17 +25,13 @@ class ElasticApart:
     def name(self, one: Difference, there: Seen, here: Seen) -> str:
         """The name of a difference that is meant, as it was seen of both."""
         match one.path:
-            case ("jobs", name, "schedulingGates") | (
-                "workloads",
-                name,
-                "made",
-                "podSets",
-                _,
-                "template",
-                "schedulingGates",
-            ) if (one.there, one.here) == (_GATED, None):
+            case _ if named := _of_ray(one):
+                return named
+            case ("jobs" | "workloads", _, *_, "schedulingGates") if (one.there, one.here) == (_GATED, None):
                 return "gate at once"
-            case ("jobs", name, "podAnnotations", annotation) if annotation == WORKLOAD_SLICE_NAME and one.here is None:
+            case ("jobs", name, *_, "podAnnotations" | "annotations", annotation) if (
+                annotation == WORKLOAD_SLICE_NAME and one.here is None
+            ):
                 grown = _is_elastic(name, here) and here["jobs"][name].get("suspend") and _has_grown(name, there)
                 return "slice of what was injected" if grown else "" if _is_elastic(name, here) else "slice of all"
             case ("pods", _, "annotations", annotation) if annotation == WORKLOAD_SLICE_NAME and one.here is None:
@@ -42,6 +46,23 @@ class ElasticApart:
                 return "slice of what was injected" if not one.here or _is_more(one.there, one.here) else ""
             case _:
                 return ""
+
+
+def _of_ray(one: Difference) -> str:
+    match one.path:
+        case ("jobs", _, "annotations", annotation) if annotation in _SIZES and one.here is None:
+            return "sizes of clusters"
+        case ("jobs", _, "spec", "rayClusterSpec", *_, "schedulingGates") if (one.there, one.here) == (None, _GATED):
+            return "gate of its cluster"
+        case ("workloads", _, "made", "podSets", "head", "template", "containers") if _but_for_autoscaler(one):
+            return "autoscaler beside the head"
+        case _:
+            return ""
+
+
+def _but_for_autoscaler(one: Difference) -> bool:
+    """Whether the containers are the same but for one more here, that of Ray's autoscaler."""
+    return bool(one.here) and one.here[-1]["name"] == "autoscaler" and one.here[:-1] == one.there
 
 
 def _is_more(there: Any, here: Any) -> bool:
@@ -85,6 +106,8 @@ def why_slices_end_it(world: World, number: int, there: Seen, here: Seen) -> str
         return "same containers"
     if any(_has_no_places(one, here["workloads"].get(key)) for key, one in there["workloads"].items()):
         return "no places beside slices"
+    if any(_lies_beside_those_that_stay(key, there, here) for key in there["workloads"]):
+        return "those that stay twice"
     if any(_is_silent(key, there, here) for key in there["workloads"]):
         return "silent slice"
     for key, one in there["workloads"].items():
@@ -98,11 +121,15 @@ def why_slices_end_it(world: World, number: int, there: Seen, here: Seen) -> str
 
 
 def _takes_no_notice(key: str, there: Seen, here: Seen) -> bool:
-    """Whether a slice has another class or gate than its job under Kueue alone."""
+    """Whether a slice has another class, gate or longest time than its job under Kueue alone."""
     job = there["jobs"].get(job_named(key))
     if job is None or "Finished" in there["workloads"][key]["conditions"]:
         return False
     theirs, ours = there["workloads"][key]["made"], here["workloads"][key]["made"]
+    if (longest := job["labels"].get(MAX_EXEC_TIME_SECONDS)) is not None:
+        asked = [one["spec"].get("maximumExecutionTimeSeconds") for one in (theirs, ours)]
+        if asked[0] != asked[1] == int(longest):
+            return True
     classes = [(one["spec"].get("priorityClassRef") or {}).get("name") for one in (theirs, ours)]
     gates = [one["annotations"].get(ADMISSION_GATED_BY) for one in (theirs, ours)]
     told = job["labels"].get(PRIORITY_CLASS), job["annotations"].get(ADMISSION_GATED_BY)
@@ -118,6 +145,22 @@ def _has_no_places(there: Seen, here: Seen | None) -> bool:
         return False
     return any(
         one.get("domains") and not there["pods"].get(name, one).get("domains") for name, one in here["pods"].items()
+    )
+
+
+def _lies_beside_those_that_stay(key: str, there: Seen, here: Seen) -> bool:
+    """Whether pods of a slice have come here to hosts of the slice before, or got in so, and did not under Kueue."""
+    mine, ours = there["workloads"][key], here["workloads"].get(key)
+    if NUMBERED not in key or ours is None or not holds(ours):
+        return False
+    number = int(key.rpartition(NUMBERED)[2])
+    before = here["workloads"].get(f"{job_named(key)}{NUMBERED}{number - 1}" if number > 1 else job_named(key))
+    stays = {host for one in (before or {"pods": {}})["pods"].values() for host in one.get("domains") or ()}
+    return any(
+        domains.get(host, 0) > (mine["pods"].get(name, {}).get("domains") or {}).get(host, 0)
+        for name, one in ours["pods"].items()
+        if (domains := one.get("domains") or {})
+        for host in stays
     )
 
 

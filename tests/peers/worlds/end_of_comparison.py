@@ -8,6 +8,7 @@ from tests.peers.worlds.difference import differences
 from tests.peers.worlds.drawn import Step, World
 from tests.peers.worlds.elastic_apart import why_slices_end_it
 from tests.peers.worlds.seen import Seen
+from tests.peers.worlds.serving_apart import why_serving_ends_it
 from tests.peers.worlds.standing import (
     NO_LONGER_FITS,
     evictions,
@@ -28,7 +29,11 @@ def why_it_ends(world: World, number: int, both_before: tuple[Seen, Seen], there
     """The name of a difference after which the world goes on otherwise, and is compared no more; empty while it is."""
     if _is_lost_in_between(world.steps[number], both_before[0], there):
         return "lost in between"
-    if ended := why_slices_end_it(world, number, there, here) or why_claims_end_it(world, number, there, here):
+    if ended := (
+        why_slices_end_it(world, number, there, here)
+        or why_claims_end_it(world, number, there, here)
+        or why_serving_ends_it(world.steps[number], there, here)
+    ):
         return ended
     if _stays_in_its_queue(world.steps[number], there, here):
         return "moved after eviction"

@@ -31,7 +31,9 @@ from tests.peers.worlds.drawn import CONFIGURED, WITH_DEFINITIONS, World
 from tests.peers.worlds.elastic_pods import play_jobs
 from tests.peers.worlds.job_kinds import STORED_AT, Objects, show_as_controllers
 from tests.peers.worlds.jobs import suspend_and_resume
+from tests.peers.worlds.limit_ranger import limited
 from tests.peers.worlds.provisioning import KEYS as ASKED_AT
+from tests.peers.worlds.rays import CLUSTERS, operate
 from tests.peers.worlds.seen import Seen, seen
 from tests.peers.worlds.serving import SERVED, SERVED_AT, STATEFUL_SET
 from tests.peers.worlds.serving_controllers import ServingControllers
@@ -112,7 +114,12 @@ class _Played:
         self._settings = replace(configured, devices=False, fair_sharing=fair, gates=gates)
         self._cluster = EmbeddedCluster(
             clock=self._clock,
-            mutators=(self._named, self._with_overhead, suspending(self._settings, lambda _namespace: {})),
+            mutators=(
+                self._named,
+                self._with_overhead,
+                self._limited,
+                suspending(self._settings, lambda _namespace: {}),
+            ),
             converter=convert,
             validators=(_with_checks_for_any_flavors(validating(self._settings)), refuse_patches),
             identity="",
@@ -134,6 +141,13 @@ class _Played:
         found = self._cluster.store.of("runtimeclasses.node.k8s.io").get(("", name)) if name else None
         fixed = None if found is None else (found.get("overhead") or {}).get("podFixed")
         return value if fixed is None else {**value, "spec": {**value["spec"], "overhead": fixed}}
+
+    def _limited(self, operation: str, kind: ApiKind, value: Any) -> Any:
+        """A pod with what a LimitRange of its namespace gives it."""
+        if kind.kind != "Pod" or operation != "CREATE":
+            return value
+        ranges = self._cluster.store.of("limitranges")
+        return limited(value, [one for (space, _), one in ranges.items() if space == value["metadata"]["namespace"]])
 
     async def played(self) -> list[Seen]:
         for value in (*definitions_of("kueue"), *self._kinds, *self._autoscaler):
@@ -197,6 +211,8 @@ class _Played:
                 await collect(client, TEMPLATES, templates, workloads, requests)
             if self._kinds:
                 await served.play({kind: others[kind] for kind in SERVED}, store.of("pods"), self._clock.now())
+                if "rays" in self._world.features:
+                    await operate(client, others, store.of("pods"))
                 await train(client, others, {kind: store.of(key) for kind, key in RUNTIMES_STORED_AT.items()})
             await show_as_controllers(client, others, self._clock.now())
             await play_jobs(client, store.of("jobs.batch"), store.of("pods"))
@@ -217,10 +233,10 @@ class _Played:
 
 
 def _is_one_of_many(kind: str, value: JsonObject) -> bool:
-    """Whether several objects of its name are made, at once or one after the other: the JobSet of a TrainJob, a pod of a StatefulSet or of a Job."""
+    """Whether several objects of its name are made, at once or one after the other: the JobSet of a TrainJob, the RayCluster of a RayJob, a pod of a StatefulSet, of a Job or of a RayCluster."""
     owners = value["metadata"].get("ownerReferences") or ()
-    return (kind == JOB_SET and is_made(value)) or (
-        kind == "Pod" and any(one["kind"] in (STATEFUL_SET, "Job") for one in owners)
+    return (kind in (JOB_SET, CLUSTERS.kind) and is_made(value)) or (
+        kind == "Pod" and any(one["kind"] in (STATEFUL_SET, "Job", CLUSTERS.kind) for one in owners)
     )
 
 

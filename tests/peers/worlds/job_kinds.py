@@ -479,8 +479,16 @@ def seen_of_job_kind(kind: str, job: JsonObject) -> dict[str, Any]:
         "suspend": bool(get(job, PLAYED[kind].suspend)),
         "labels": meta.get("labels") or {},
         "annotations": but_for_ours(meta),
-        "spec": filled(_without_ours(put(job, PLAYED[kind].suspend, None)["spec"])),
+        "spec": filled(_by_group(_without_ours(put(job, PLAYED[kind].suspend, None)["spec"]))),
     }
+
+
+def _by_group(spec: JsonObject) -> JsonObject:
+    """A spec of Ray's with its groups of workers by their names."""
+    for at in ((), ("rayClusterSpec",), ("rayClusterConfig",)):
+        if (groups := get(spec, (*at, "workerGroupSpecs"))) is not None:
+            spec = put(spec, (*at, "workerGroupSpecs"), {one["groupName"]: one for one in groups})
+    return spec
 
 
 def _without_ours(value: Any) -> Any:

@@ -15,7 +15,7 @@ from events.api.labels import (
     ROLE_HASH,
 )
 from tests.peers.worlds.difference import Difference
-from tests.peers.worlds.drawn import World
+from tests.peers.worlds.drawn import Step, World
 from tests.peers.worlds.seen import Seen
 from tests.peers.worlds.serving import LEADER_WORKER_SET, SERVED, STATEFUL_SET
 
@@ -71,3 +71,18 @@ class ServingApart:
         """The kind of what makes a pod, or asks for a Workload; empty where it is none of these."""
         parts = name.split("-")
         return self._kinds.get(parts[0], "")
+
+
+def why_serving_ends_it(step: Step, there: Seen, here: Seen) -> str:
+    """The name of a difference of what serves, after which a world goes on otherwise; empty while there is none."""
+    if step.verb == "move" and step.kind == LEADER_WORKER_SET:
+        queues = [side.get("jobs", {}).get(step.name, {}).get("labels", {}).get(QUEUE_NAME) for side in (there, here)]
+        if queues[0] != queues[1] == step.value["metadata"]["labels"][QUEUE_NAME]:
+            return "moves while it waits"
+    for key in there["workloads"].keys() - here["workloads"].keys():
+        owners = (there["workloads"][key].get("made") or {"owners": {}})["owners"].values()
+        if any(one["kind"] == LEADER_WORKER_SET for one in owners) and not any(
+            name.startswith(key) for name in there.get("pods", {})
+        ):
+            return "pods refused"
+    return ""

@@ -23,6 +23,7 @@ from tests.peers.worlds.job_kinds import PLAYED, STORED_AT, Objects, show_as_con
 from tests.peers.worlds.jobs import job_of, suspend_and_resume
 from tests.peers.worlds.provisioning import KEYS as ASKED_AT
 from tests.peers.worlds.provisioning import forget_earlier
+from tests.peers.worlds.rays import RAYS, operate
 from tests.peers.worlds.seen import Seen, seen
 from tests.peers.worlds.serving import FRAMEWORK, SERVED, SERVED_AT
 from tests.peers.worlds.serving_controllers import ServingControllers
@@ -156,7 +157,8 @@ class Kueue:
         self._wavering = set()
         timed = any(world.takes_time for world in worlds)
         still = QUIET_S + max(world.takes_s for world in worlds)
-        played = any("elastic" in world.features for world in worlds)
+        rays = any("rays" in world.features for world in worlds)
+        played = rays or any("elastic" in world.features for world in worlds)
         longest = _LONGEST_S * (3 if timed or played else 1)
         while time.monotonic() - quiet < still * max(1.0, min(os.getloadavg()[0] / (os.cpu_count() or 1) / 2, 3.0)):
             await asyncio.sleep(_LOOK_S)
@@ -170,7 +172,7 @@ class Kueue:
             await self._collect()
             await suspend_and_resume(self._client, list(self._caches.of(JOBS).values()), _now())
             await self._play_jobs()
-            await self._serve_and_train()
+            await self._serve_and_train(rays=rays)
             await show_as_controllers(self._client, self._others(), _now())
             if timed:
                 await start(self._client, list(self._caches.of(WORKLOADS).values()), _now())
@@ -188,14 +190,17 @@ class Kueue:
                     names = sorted(name for name, whose in changed if whose == space)
                     answers[spaces.pop(space).seed].broken = f"{NO_REST}: {', '.join(names)} still changes"
 
-    async def _serve_and_train(self) -> None:
-        """Do what the controllers of what serves do, and the trainer."""
+    async def _serve_and_train(self, *, rays: bool) -> None:
+        """Do what the controllers of what serves do, and the trainer, and Ray's operator where a world has its elastic jobs."""
         if not self._kinds:
             return
         await self._caches.refresh(PODS, *SERVED_AT.values())
         await self._serving.play({kind: self._others()[kind] for kind in SERVED}, self._caches.of(PODS), _now())
         runtimes = {kind: self._caches.of(key) for kind, key in RUNTIMES_STORED_AT.items()}
         await train(self._client, self._others(), runtimes)
+        if rays:
+            await self._caches.refresh(PODS, *(self._kinds[kind] for kind in RAYS))
+            await operate(self._client, self._others(), self._caches.of(PODS))
 
     async def _play_jobs(self) -> None:
         """Do what the controller of Jobs does, of those that are elastic."""

@@ -14,6 +14,7 @@ from tests.peers.worlds.jobs import with_jobs
 from tests.peers.worlds.pods import with_pods
 from tests.peers.worlds.preemption_gates import with_preemption_gates
 from tests.peers.worlds.provisioning import with_provisioning
+from tests.peers.worlds.rays import with_elastic_rays
 from tests.peers.worlds.serving import with_serving
 from tests.peers.worlds.topologies import with_layers, with_topologies
 
@@ -218,5 +219,6 @@ VARIED: Mapping[str, Callable[[World, random.Random], World]] = {
     "serving": with_serving,
     "gates": with_preemption_gates,
     "claims": with_claims,
+    "rays": with_elastic_rays,
 }
 """By feature, what it does to a world that has it."""

@@ -58,6 +58,14 @@ def test_ray_counts_hosts_the_autoscaler_beside_the_head_and_the_pod_that_submit
     assert pods_of(RAY_JOB, {"spec": {"clusterSelector": {"ray.io/cluster": "c"}}}) == []
 
 
+def test_the_autoscaler_beside_a_head_has_what_is_said_of_it_also_where_that_is_nothing() -> None:
+    head = {"template": {"spec": {"containers": [{"name": "h"}]}}}
+    for said in ({"limits": {"cpu": "2"}}, {}):
+        spec = {"headGroupSpec": head, "enableInTreeAutoscaling": True, "autoscalerOptions": {"resources": said}}
+        (found,) = pods_of(RAY_CLUSTER, {"spec": spec})
+        assert found.template["spec"]["containers"][1]["resources"] == said
+
+
 def asked(pods: Pods) -> JsonObject:
     """What the first container requests."""
     requests: JsonObject = pods.template["spec"]["containers"][0]["resources"]["requests"]
