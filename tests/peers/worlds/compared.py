@@ -128,6 +128,8 @@ MEANT = {
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
 """By name, why what is different is meant, or is chance on Kueue's side."""
+_OF_EVICTED = frozenset({"Admitted", "Evicted", "Preempted", "Requeued"})
+"""Conditions of who was preempted, and waits."""
 _HAPPENED = frozenset(
     {"class by turns", "gathered for a second", "no name", "room in between", "silent class", "not told anew"}
 )
@@ -205,12 +207,16 @@ class _Around:
 
     def evicted_apart(self, one: Difference) -> str:
         """Why somebody was preempted once more on one side for who was told to try again, in this step or in one before it."""
-        if one.path[0] != "workloads" or one.path[2:] != ("evictions",):
-            return ""
-        name = one.path[1]
+        match one.path:
+            case ("workloads", name, "evictions"):
+                pass
+            case ("workloads", name, "conditions", kind) if kind in _OF_EVICTED and None in (one.there, one.here):
+                pass
+            case _:
+                return ""
         theirs, ours = (
-            _evicted(one) - _evicted((before["workloads"].get(name) or {}).get("evictions"))
-            for one, before in ((one.there, self._theirs), (one.here, self.ours))
+            _evicted(now, name) - _evicted(before, name)
+            for now, before in ((self.there, self._theirs), (self.here, self.ours))
         )
         if theirs == ours:
             return self._apart.get(name, "")
@@ -448,7 +454,8 @@ def _of_order(one: Difference, *, known: bool) -> str:
     return "order of resources" if are_one_order(sides[0], sides[1]) else ""
 
 
-def _evicted(evictions: list[Any] | None) -> Counter[tuple[str, str]]:
+def _evicted(side: Seen, workload: str) -> Counter[tuple[str, str]]:
+    evictions = (side["workloads"].get(workload) or {}).get("evictions")
     return Counter({(reason, cause): count for reason, cause, count in evictions or ()})
 
 
