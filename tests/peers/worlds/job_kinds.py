@@ -492,12 +492,14 @@ def _by_group(spec: JsonObject) -> JsonObject:
 
 
 def _without_ours(value: Any) -> Any:
-    """But for annotations of ours, and for what tolerations say that say nothing."""
+    """But for annotations of ours, for the order of gates, and for what tolerations say that say nothing."""
     match value:
         case dict():
             found = {name: _without_ours(one) for name, one in value.items()}
             if "annotations" in value:
                 found["annotations"] = but_for_ours(value)
+            if "schedulingGates" in value:
+                found["schedulingGates"] = sorted(value["schedulingGates"] or (), key=lambda one: one["name"])
             if "tolerations" in value:
                 found["tolerations"] = [{"operator": "Equal", **one} for one in value["tolerations"]]
             return found
