@@ -112,7 +112,7 @@ class CardHoldings:
             cordoned=frozenset(registered.cordoned),
             used={card.uuid: self.used.get(card.uuid, IDLE) for card in cards},
             pair_scores=registered.pair_scores,
-            annotations=_SOFT_SPLIT if registered.soft_split else {},
+            annotations={**(_SOFT_SPLIT if registered.soft_split else {}), **registered.link_scores},
             tenants=tenants_of(sharing),
             qualities=qualities_of(sharing),
         )

@@ -103,6 +103,11 @@ def test_annotations_steer_the_choice(annotations: dict[str, str], expected: lis
     assert uuids(on, ask(memory=1000, cores=10), **annotations) == expected
 
 
+@pytest.mark.parametrize(("modes", "given"), [("hami-core", ["a"]), ("mig,hami-core", ["a"]), ("mig", []), ("", [])])
+def test_a_pod_that_names_modes_gets_cards_that_are_shared_in_one_of_them(modes: str, given: list[str]) -> None:
+    assert uuids(node(card("a")), ask(1, 1000), **{"nvidia.com/vgpu-mode": modes}) == given
+
+
 def test_cards_of_a_pod_bound_to_one_numa_node_lie_on_one() -> None:
     on = node(card("a", numa=0), card("b", numa=1), card("c", numa=1), a=CardUse(0, 0, 0))
     assert sorted(uuids(on, ask(2, memory=1000), **{"nvidia.com/numa-bind": "true"})) == ["b", "c"]

@@ -234,6 +234,17 @@ def test_a_node_of_metax_that_tells_of_no_loss_has_none(losses: str | None, scor
     assert vendor_score(BY_WORD["Metax-GPU"], [[share("a"), share("b")]], (), told, "binpack") == score
 
 
+def test_of_nodes_of_metax_the_one_that_loses_least_by_giving_so_many_cards_is_taken() -> None:
+    own = {name: cards("Metax-GPU", 2, slots=1) for name in ("a", "b")}
+    fleet = Fleet(**{name: [replace(one, uuid=name + one.uuid) for one in each] for name, each in own.items()})
+    for name, losses in (("a", '{"1": 50}'), ("b", '{"1": 20}')):
+        told = {"metax-tech.com/gpu.topology.losses": losses}
+        fleet.cards.register(replace(fleet.cards.nodes[name], link_scores=told))
+    wanted = gang(1, ContainerShape(name="c", limits={"metax-tech.com/gpu": 1}))
+    placed = place(fleet.cards, fleet.nodes, [wanted], fleet.trail)
+    assert [one.node for one in placed.placements] == ["b"]
+
+
 def test_a_card_of_metax_is_known_to_be_online_by_what_the_log_has_given_of_it() -> None:
     fleet = Fleet(n=list(cards("Metax-SGPU", 1)))
     limits = {"metax-tech.com/sgpu": 1, "metax-tech.com/vmemory": 1, "metax-tech.com/vcore": 10}
