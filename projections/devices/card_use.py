@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from events.card import Card, CardShare, MigInstance
+from projections.devices.vendors.table import BY_WORD
 
 
 class CardUse(msgspec.Struct, frozen=True):
@@ -43,6 +44,7 @@ class CardUse(msgspec.Struct, frozen=True):
 
 
 IDLE = CardUse()
+_PERCENT = 100
 SLOTS_ONLY = "kunlun"
 _MOST = 2**31 - 1
 """HAMi counts no further."""
@@ -93,6 +95,13 @@ def states_of(on: NodeCards) -> list[CardState]:
         )
         for card in on.cards
     ]
+
+
+def whole_of(card: Card) -> CardUse:
+    """All that there is of a card; a chip that may be split by software has its AI cores in percent then."""
+    vendor = BY_WORD.get(card.vendor)  # Only HAMi's configuration names others, and those are chips.
+    chip = vendor is None or vendor.rules.soft_split
+    return CardUse(card.slots, card.memory, max(card.cores, _PERCENT) if chip else card.cores)
 
 
 def use_of(share: CardShare) -> CardUse:

@@ -28,7 +28,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     policy: str = ""
     uuids: Choice = Choice()
     models: Choice = Choice()
-    modes: tuple[str, ...] = ()
+    modes: str | None = None
+    """The modes of sharing that it takes, as it names them; None where it names none."""
     mutex: bool = False
     numa_bind: bool = False
     topology: bool = False
@@ -43,7 +44,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
 
     def takes_mode(self, mode: str) -> bool:
         """Whether the pod takes cards that are shared in this mode."""
-        return not self.modes or not mode or mode in self.modes
+        return self.modes is None or mode in self.modes
 
 
 def terms_of(
@@ -60,7 +61,7 @@ def terms_of(
             uuid_choice(annotations, vendor.also_use_uuid, vendor.also_avoid_uuid)
         ),
         models=model_choice(annotations, vendor.use_model, vendor.avoid_model) if vendor.use_model else Choice(),
-        modes=names_in(annotations.get(MODES, "")) if rules.modes else (),
+        modes=annotations.get(MODES) if rules.modes else None,
         mutex=MUTEX in words,
         numa_bind=is_true(annotations.get(NUMA_BIND, "")),
         topology=rules.topology and TOPOLOGY in words,

@@ -14,7 +14,7 @@ import msgspec
 from events.card import CardRequest
 from events.device import PodPlacement
 from projections.devices.capacity.model_capacity import ModelRoom
-from projections.devices.card_use import NodeCards, states_of
+from projections.devices.card_use import NodeCards, states_of, whole_of
 from projections.devices.fit.pod_fit import Asking, fit_container
 from projections.devices.holdings.card_stakes import POD
 from projections.devices.placement.gang import Gang, place, suits
@@ -74,7 +74,7 @@ def stranded(nodes: Iterable[NodeCards], asked: Sequence[CardRequest], pod: Aski
                 1,
                 max(state.card.slots - state.use.slots, 0),
                 max(state.card.memory - state.use.memory, 0),
-                max(state.card.cores - state.use.cores, 0),
+                max(whole_of(state.card).cores - state.use.cores, 0),
             )
     return found
 

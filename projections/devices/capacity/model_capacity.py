@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from projections.devices.card_use import CardState, NodeCards, states_of
+from projections.devices.card_use import CardState, NodeCards, states_of, whole_of
 
 
 class ModelRoom(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,14 +71,14 @@ def capacity(nodes: Iterable[NodeCards]) -> dict[str, ModelCapacity]:
 
 
 def _with(known: ModelCapacity, state: CardState) -> ModelCapacity:
-    card, use = state.card, state.use
-    whole = (1, card.slots, card.memory, card.cores)
+    card, use, of = state.card, state.use, whole_of(state.card)
+    whole = (1, of.slots, of.memory, of.cores)
     known = msgspec.structs.replace(known, registered=known.registered.plus(*whole))
     if not card.healthy:
         return msgspec.structs.replace(known, unhealthy=known.unhealthy.plus(*whole))
     if state.cordoned:
         return msgspec.structs.replace(known, cordoned=known.cordoned.plus(*whole))
-    slots, memory, cores = card.slots - use.slots, card.memory - use.memory, card.cores - use.cores
+    slots, memory, cores = of.slots - use.slots, of.memory - use.memory, of.cores - use.cores
     left = (int(use.slots == 0), max(slots, 0), max(memory, 0), max(cores, 0))
     known = msgspec.structs.replace(known, free=known.free.plus(*left))
     if slots <= 0 or memory <= 0 or cores <= 0:

@@ -14,7 +14,7 @@ from events.card import Card
 from events.settings import DevicePolicy
 from projections.configuration import Configuration
 from projections.devices.card_config import HAMI, CardConfig
-from projections.devices.card_use import IDLE, CardUse
+from projections.devices.card_use import IDLE, CardUse, whole_of
 from projections.devices.holdings.card_holdings import CardHoldings
 from projections.devices.holdings.card_stakes import POD
 from projections.devices.state import DeviceState, config_of
@@ -141,7 +141,7 @@ def _totals(world: DeviceState, labels: Mapping[str, str], vendor: Vendor, what:
         for card in registered.cards:
             if card.vendor != vendor.word:
                 continue
-            whole = _amount(card, CardUse(card.slots, card.memory, card.cores), vendor, what)
+            whole = _amount(card, whole_of(card), vendor, what)
             totals["registered"] += whole
             if seen is None or not seen.ready:
                 totals["absent"] += whole
@@ -167,7 +167,8 @@ def unmanaged_use(cards: CardHoldings, card: Card) -> CardUse:
     for holder, stake in cards.stakes.get(card.uuid, {}).items():
         if holder.startswith(POD):
             use = use.plus(stake.charged())
-    if use.memory >= card.memory or (card.cores and use.cores >= card.cores):
+    cores = whole_of(card).cores
+    if use.memory >= card.memory or (cores and use.cores >= cores):
         return CardUse(card.slots, use.memory, use.cores)
     return use
 

@@ -110,10 +110,11 @@ def lacks(state: CardState, terms: Terms, memory: int, cores: int) -> str:
         return "" if cores else NO_CORES
     if terms.tenant == ONLINE and terms.vendor.rules.classes:
         return ""
-    if card.cores - use.cores < cores:
+    whole = WHOLE if terms.soft_split else card.cores
+    if whole - use.cores < cores:
         return NO_CORES
-    if terms.vendor.rules.exclusive and card.cores == WHOLE and cores == WHOLE and use.slots > 0:
+    if terms.vendor.rules.exclusive and whole == WHOLE and cores == WHOLE and use.slots > 0:
         return EXCLUSIVE
-    if card.cores and use.cores == card.cores and cores == 0:
+    if whole and use.cores == whole and cores == 0:
         return CORES_GONE
     return ""

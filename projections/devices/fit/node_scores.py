@@ -37,7 +37,7 @@ def vendor_score(
         case NodeScoring.NOTHING:
             return Fraction(0)
         case NodeScoring.NETWORK:
-            return _network(containers)
+            return _FULL * _together(containers, NETWORK)
         case NodeScoring.DIES:
             return _dies(containers)
         case NodeScoring.BOARDS:
@@ -55,23 +55,24 @@ def weighted(vendor: Vendor, score: Fraction, policy: str) -> Fraction:
     return -least_first(policy, _WEIGHT * score)
 
 
-def _network(containers: Containers) -> Fraction:
-    """How much of the cards lies in one network, out of 10; 0 where cards register no network."""
-    networks = [share.custom[NETWORK] for container in containers for share in container if NETWORK in share.custom]
-    if not networks:
-        return Fraction(0)
-    return Fraction(_FULL * max(Counter(networks).values()), len(networks))
-
-
 def _dies(containers: Containers) -> Fraction:
-    """For each container the part of its dies that lie on one board."""
-    total = Fraction(0)
-    for shares in containers:
-        if any(BOARD not in share.custom or share.custom.get(STRATEGY, DIE) != DIE for share in shares):
-            return Fraction(0)
-        if shares:
-            total += Fraction(max(Counter(share.custom[BOARD] for share in shares).values()), len(shares))
-    return total
+    if any(share.custom.get(STRATEGY, DIE) != DIE for shares in containers for share in shares):
+        return Fraction(0)
+    return _together(containers, BOARD)
+
+
+def _together(containers: Containers, group: str) -> Fraction:
+    """Over all containers, the part of each one's cards that lie in one group; nothing where any card names none."""
+    if any(group not in share.custom for shares in containers for share in shares):
+        return Fraction(0)
+    return sum(
+        (
+            Fraction(max(Counter(share.custom[group] for share in shares).values()), len(shares))
+            for shares in containers
+            if shares
+        ),
+        Fraction(0),
+    )
 
 
 def _boards(vendor: Vendor, containers: Containers, before: Sequence[CardState]) -> Fraction:
@@ -83,14 +84,16 @@ def _boards(vendor: Vendor, containers: Containers, before: Sequence[CardState])
 
 
 def _losses(containers: Containers, annotations: Mapping[str, str], policy: str) -> Fraction:
-    """The score that the node's annotation gives to so many cards."""
+    """The most, less what the node's annotation tells of so many cards; nothing where it has no annotation."""
     count = str(sum(len(shares) for shares in containers))
-    text = annotations.get(SCORES if policy == SPREAD else LOSSES, "")
+    text = annotations.get(SCORES if policy == SPREAD else LOSSES)
+    if text is None:
+        return Fraction(0)
     try:
-        numbers = msgspec.json.decode(text, type=dict[str, int]) if text else {}
+        told = msgspec.json.decode(text, type=dict[str, int]).get(count, 0)
     except msgspec.MsgspecError:
-        return Fraction(0)  # An annotation that can't be read counts for nothing.
-    return Fraction(_MOST - numbers[count]) if count in numbers else Fraction(0)
+        told = 0
+    return Fraction(_MOST - told)
 
 
 def _online(containers: Containers) -> bool:

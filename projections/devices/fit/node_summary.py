@@ -73,7 +73,7 @@ def _may_serve(node: NodeSummary, request: CardRequest) -> bool:
     if node.pieces:
         return request.memory <= node.memory
     vendor = BY_WORD.get(request.vendor)
-    own = vendor is None or vendor.rules.compute_units or vendor.rules.classes
+    own = vendor is None or vendor.rules.compute_units or vendor.rules.classes or vendor.rules.soft_split
     percent = 0 if own else min(request.cores, WHOLE)
     if request.count > node.usable or request.memory > node.memory or percent > node.cores:
         return False

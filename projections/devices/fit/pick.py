@@ -111,9 +111,7 @@ def _take_of(state: CardState, request: CardRequest, terms: Terms, walk: _Walk, 
 
 def _occupied_boards(states: Sequence[CardState], terms: Terms) -> frozenset[int | str]:
     """The boards of which any die is in use, where a pod wants a board for itself."""
-    if not (terms.mutex and terms.vendor.rules.dies and states):
-        return frozenset()
-    if states[0].card.custom.get(STRATEGY) != DIE:
+    if not (terms.mutex and terms.vendor.rules.dies and _dies(states)):
         return frozenset()
     return frozenset(state.card.custom[BOARD] for state in states if state.use.slots and BOARD in state.card.custom)
 
@@ -131,8 +129,19 @@ def settled(state: CardState, share: CardShare) -> CardShare:
 def _wants_all(states: Sequence[CardState], terms: Terms) -> bool:
     """Whether all fitting cards are collected before any is chosen."""
     rules = terms.vendor.rules
-    grouped = bool(rules.groups) and any(rules.groups in state.card.custom for state in states)
-    return terms.topology or rules.pairs or grouped or rules.picking is Picking.ZONES
+    return terms.topology or rules.pairs or rules.picking is Picking.ZONES or _grouped(states, terms)
+
+
+def _grouped(states: Sequence[CardState], terms: Terms) -> bool:
+    """Whether it counts which cards of the node lie in one group: each has to name its own, dies have to be told as such."""
+    rules = terms.vendor.rules
+    if rules.dies:
+        return _dies(states)
+    return bool(rules.groups) and all(rules.groups in state.card.custom for state in states)
+
+
+def _dies(states: Sequence[CardState]) -> bool:
+    return bool(states) and states[0].card.custom.get(STRATEGY) == DIE
 
 
 def _never(state: CardState, request: CardRequest, terms: Terms, walk: _Walk, *, soft_node: bool) -> str:
@@ -213,7 +222,9 @@ def _in_pairs(shares: Sequence[CardShare]) -> tuple[CardShare, ...]:
 
 
 def _in_groups(shares: Sequence[CardShare], count: int, group: str) -> tuple[CardShare, ...]:
-    """Cards from as few groups as possible: the largest group first."""
+    """Cards from as few groups as possible: the largest group first; one card alone is the first that serves."""
+    if count == 1:
+        return tuple(shares[:1])
     groups: dict[int | str, list[CardShare]] = {}
     for share in shares:
         groups.setdefault(share.custom.get(group, 0), []).append(share)

@@ -10,10 +10,11 @@ from projections.devices.card_use import CardState
 from projections.devices.fit import card_checks
 
 PROFILES, MOST = "profiles", "maxSlice"
-"""Custom fields of a card: its profiles, as JSON from name to number, and its number of slices."""
+"""Custom fields of a card: its profiles, as JSON from name to number, and the slices of the largest of them."""
 BY_AMOUNT = -1
 """The percentage of a request that names memory and cores instead of slices."""
 _NAME = re.compile(r"(\d+)g\.(\d+)gb")
+_PERCENT = 100
 _LARGEST = 1 << 15
 _MIB = 1024
 
@@ -31,16 +32,19 @@ class SliceProfile(msgspec.Struct, frozen=True, kw_only=True, order=True):
         """The memory of such a slice, in MiB."""
         return self.gibibytes * _MIB
 
-    def cores(self, card: Card) -> int:
-        """The cores of such a slice, in percent of the card's."""
-        return self.slices * 100 // max(card.slots, 1)
+    def cores(self, most: int) -> int:
+        """The cores of such a slice, in percent of the card's, of which the largest profile has `most` slices.
+
+        Rounded down, so that all slices of a card can be given.
+        """
+        return self.slices * _PERCENT // max(most, 1)
 
 
 def profiles_in(numbers: Mapping[str, str]) -> list[SliceProfile]:
     """The profiles by their names, smallest first; names that nobody can mean are left out."""
     found: list[SliceProfile] = []
     for name, number in numbers.items():
-        match = _NAME.fullmatch(name)
+        match = _NAME.fullmatch(name.strip().lower())
         if match and int(match[1]) <= _LARGEST and int(match[2]) <= _LARGEST:
             found.append(SliceProfile(slices=int(match[1]), gibibytes=int(match[2]), name=name, number=number))
     return sorted(found)
@@ -51,13 +55,18 @@ def profiles_of(card: Card) -> list[SliceProfile]:
     return profiles_in(msgspec.json.decode(str(card.custom.get(PROFILES, "{}")), type=dict[str, str]))
 
 
+def most_slices(card: Card, known: list[SliceProfile]) -> int:
+    """The slices of the card's largest profile."""
+    return int(card.custom.get(MOST, 0)) or max((one.slices for one in known), default=0)
+
+
 def chosen(request: CardRequest, card: Card) -> SliceProfile | None:
     """The profile for a request: of exactly so many slices, or the smallest that covers memory and cores."""
     known = profiles_of(card)
     if request.percent != BY_AMOUNT:
         return next((one for one in known if one.slices == request.memory), None)
-    gibibytes = gibibytes_asked(request, known)
-    return next((one for one in known if one.gibibytes >= gibibytes and one.cores(card) >= request.cores), None)
+    gibibytes, most = gibibytes_asked(request, known), most_slices(card, known)
+    return next((one for one in known if one.gibibytes >= gibibytes and one.cores(most) >= request.cores), None)
 
 
 def gibibytes_asked(request: CardRequest, known: list[SliceProfile]) -> int:
@@ -79,11 +88,13 @@ def slice_share(state: CardState, request: CardRequest) -> CardShare | NoShare:
     profile = chosen(request, card)
     if profile is None:
         return NoShare(card_checks.WRONG_MODE)
-    cores = profile.cores(card)
-    if card.slots - state.use.slots < profile.slices:
-        return NoShare(card_checks.NO_SLOT)
+    cores = profile.cores(most_slices(card, profiles_of(card)))
     if card.memory - state.use.memory < profile.memory:
         return NoShare(card_checks.NO_MEMORY)
+    if card.cores and card.cores - state.use.cores < cores:
+        return NoShare(card_checks.NO_CORES)
+    if card.slots - state.use.slots < profile.slices:
+        return NoShare(card_checks.NO_SLOT)
     custom: dict[str, int | str] = {
         "drsSlice": profile.slices,
         "index": card.custom.get("index", ""),

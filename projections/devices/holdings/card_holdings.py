@@ -13,7 +13,7 @@ import msgspec
 from events.card import Card, CardShare
 from events.device import DevicesRegistered, PodObserved, PodPlacement
 from events.event import Millis
-from projections.devices.card_use import IDLE, CardUse, NodeCards, effective_use
+from projections.devices.card_use import IDLE, CardUse, NodeCards, effective_use, whole_of
 from projections.devices.fit.card_checks import SOFT_SPLIT_NODE
 from projections.devices.fit.fills import KnownFills
 from projections.devices.fit.mig import unknown_pieces
@@ -112,7 +112,7 @@ class CardHoldings:
             cordoned=frozenset(registered.cordoned),
             used={card.uuid: self.used.get(card.uuid, IDLE) for card in cards},
             pair_scores=registered.pair_scores,
-            annotations=_SOFT_SPLIT if registered.soft_split else {},
+            annotations={**(_SOFT_SPLIT if registered.soft_split else {}), **registered.link_scores},
             tenants=tenants_of(sharing),
             qualities=qualities_of(sharing),
         )
@@ -244,17 +244,16 @@ class CardHoldings:
     def overfull(self, nodes: Iterable[str]) -> bool:
         """Whether any card of these nodes holds more than it has."""
         return any(
-            exceeds(use, card.memory, card.cores, card.slots)
+            exceeds(on.used[card.uuid], whole_of(card))
             for on in (self.cards_of(node) for node in nodes if node in self.nodes)
             for card in on.cards
-            for use in (on.used[card.uuid],)
         )
 
     def overfull_of(self, placements: Sequence[PodPlacement]) -> bool:
         """Whether a card that these placements name holds more than it has."""
         named = uses_of(placements)
         return any(
-            exceeds(on.used[card.uuid], card.memory, card.cores, card.slots)
+            exceeds(on.used[card.uuid], whole_of(card))
             for on in (self.cards_of(node) for node in sorted({one.node for one in placements}) if node in self.nodes)
             for card in on.cards
             if card.uuid in named

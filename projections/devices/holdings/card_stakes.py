@@ -43,9 +43,9 @@ class PodHold(msgspec.Struct, frozen=True, kw_only=True):
     use: dict[str, CardUse]
 
 
-def exceeds(use: CardUse, memory: int, cores: int, slots: int) -> bool:
+def exceeds(use: CardUse, whole: CardUse) -> bool:
     """Whether more is taken than there is."""
-    return use.memory > memory or use.cores > cores or use.slots > slots
+    return use.memory > whole.memory or use.cores > whole.cores or use.slots > whole.slots
 
 
 def uses_of(placements: Sequence[PodPlacement]) -> dict[str, CardUse]:

@@ -10,7 +10,7 @@ import msgspec
 
 from events.card import Card
 from events.device import DevicesRegistered, DriftKind, NodeObserved, PodObserved
-from projections.devices.card_use import IDLE, CardUse
+from projections.devices.card_use import IDLE, CardUse, whole_of
 from projections.devices.holdings.card_holdings import TERMINAL, CardHoldings
 from projections.devices.holdings.card_stakes import POD, Stake, exceeds
 
@@ -61,7 +61,7 @@ def _on_node(
                 holder,
                 f"holds {charged}, and no queue manages it: quota believes that to be free",
             )
-        elif exceeds(stake.held, stake.reserved.memory, stake.reserved.cores, stake.reserved.slots):
+        elif exceeds(stake.held, stake.reserved):
             held = _words(stake.held)
             yield _finding(
                 DriftKind.UNRESERVED, node, card.uuid, holder, f"holds {held}, and the log has reserved {reserved}"
@@ -69,8 +69,8 @@ def _on_node(
         elif stake.held == IDLE and cards.living.get(holder):
             yield _finding(DriftKind.VACANT, node, card.uuid, holder, f"has {reserved} reserved, and no pod holds it")
     used = cards.used.get(card.uuid, IDLE)
-    if exceeds(used, card.memory, card.cores, card.slots):
-        whole = _words(CardUse(card.slots, card.memory, card.cores))
+    if exceeds(used, whole_of(card)):
+        whole = _words(whole_of(card))
         who = ", ".join(sorted(stakes))
         yield _finding(DriftKind.OVERFULL, node, card.uuid, "", f"{_words(used)} is taken of {whole} by {who}")
 

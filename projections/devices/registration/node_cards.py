@@ -16,6 +16,7 @@ from projections.devices.vendors.vendor import Encoding, Unit, Vendor
 
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 _SHOWN = 80
+_DELETED = "Deleted_"
 _MOST_CARDS = 1024
 """No node has more; a capacity beyond it is a mistake."""
 
@@ -39,7 +40,7 @@ class _Cut(msgspec.Struct, frozen=True, kw_only=True):
 
     index: str = ""
     minor: str = ""
-    capacity: int = 0
+    capacity: int | float | str = 0
 
 
 class _CutCards(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,9 +82,18 @@ def cards_on(
     return tuple(
         card
         for vendor in vendors
-        if annotations.get(vendor.register) or (vendor.encoding is Encoding.CAPACITY and vendor.shown_in(capacity))
+        if _registers(vendor, annotations.get(vendor.register, "")) or _shows(vendor, capacity)
         for card in node_cards(vendor, node, annotations, capacity, labels)
     )
+
+
+def _registers(vendor: Vendor, text: str) -> bool:
+    """Whether a node registers cards of the vendor; HAMi marks so what it takes for gone."""
+    return bool(vendor.register and text) and not text.startswith(_DELETED)
+
+
+def _shows(vendor: Vendor, capacity: Mapping[str, int]) -> bool:
+    return vendor.encoding is Encoding.CAPACITY and vendor.shown_in(capacity)
 
 
 def _read(vendor: Vendor, node: str, text: str) -> tuple[Card, ...]:
@@ -126,20 +136,37 @@ def _read_cut(vendor: Vendor, node: str, text: str) -> tuple[Card, ...]:
         found = _cut.decode(text)
     except msgspec.MsgspecError as problem:
         raise _unreadable(vendor, text, problem) from problem
-    largest = max((one.memory for one in profiles_in(found.profiles)), default=0)
+    known = profiles_in(found.profiles)
+    if not known:
+        raise BadAnnotation(key=vendor.register, part=text[:_SHOWN], problem="names no profile such as 3g.20gb")
     profiles = msgspec.json.encode(found.profiles, order="deterministic").decode()
     return tuple(
         Card(
-            uuid=f"{node}-enflame-drs-{one.index}",
-            index=whole_number(one.index, key=vendor.register, part=one.index),
-            slots=one.capacity,
-            memory=largest,
+            uuid=f"{node}-enflame-drs-{index}",
+            index=index,
+            slots=_slots(vendor, one),
+            memory=max(profile.memory for profile in known),
             model=vendor.word,
             mode="",
-            custom={"index": one.index, "minor": one.minor, MOST: one.capacity, PROFILES: profiles},
+            custom={
+                "index": str(index),
+                "minor": one.minor.strip() or str(index),
+                MOST: max(profile.slices for profile in known),
+                PROFILES: profiles,
+            },
         )
-        for one in found.devices
+        for place, one in enumerate(found.devices)
+        for index in (int(one.index) if one.index.isascii() and one.index.isdigit() else place,)
     )
+
+
+def _slots(vendor: Vendor, cut: _Cut) -> int:
+    """Into how many slices a card can be cut; plugins write it as a number or as text. Raises `BadAnnotation`."""
+    text = cut.capacity if isinstance(cut.capacity, str) else str(int(cut.capacity))
+    slots = whole_number(text.strip(), key=vendor.register, part=text)
+    if slots <= 0:
+        raise BadAnnotation(key=vendor.register, part=text, problem="is no number of slices")
+    return slots
 
 
 def _unreadable(vendor: Vendor, text: str, problem: Exception) -> BadAnnotation:

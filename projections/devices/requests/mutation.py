@@ -188,9 +188,15 @@ def size_of(vendor: Vendor, memory: Amount) -> int:
 def _enflame_slice(vendor: Vendor, asked: ContainerRequest, annotations: Mapping[str, str]) -> Mutated:
     """A slice by its number, or by what it must have; requests are made equal to limits."""
     del annotations
-    named = {name: asked.limits[name] for name in vendor.resources.names() if name in asked.limits}
+    names = vendor.resources
+    named = {name: asked.limits[name] for name in names.names() if name in asked.limits}
     if not named:
         return Mutated(asked=asked)
+    amount, cores = names.count if names.count in named else names.memory, named.get(names.cores, 0)
+    if named.get(amount, 1) <= 0:
+        return Mutated(asked=asked, refused=f"{amount} is {named[amount]}; at least 1")
+    if amount != names.count and not 0 <= cores <= WHOLE:
+        return Mutated(asked=asked, refused=f"{names.cores} is {cores}; it must lie between 0 and {WHOLE}")
     return Mutated(asked=replace(asked, requests={**asked.requests, **named}), found=True)
 
 

@@ -16,6 +16,7 @@ from projections.devices.annotations.bad_annotation import BadAnnotation
 from projections.devices.annotations.steering import names_in
 from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.fit.card_checks import SOFT_SPLIT_NODE
+from projections.devices.fit.node_scores import LOSSES, SCORES
 from projections.devices.registration.handshake import parse_handshake
 from projections.devices.registration.node_cards import cards_on
 from projections.devices.registration.node_lock import NODE_LOCK, parse_node_lock
@@ -147,6 +148,7 @@ def _registered(found: ApiNode, config: CardConfig) -> DevicesRegistered:
         pair_scores=decode_pair_scores(scores) if scores else {},
         silent=tuple(v.word for v in config.vendors if v.word in vendors and _silent(v, annotations, allocatable)),
         soft_split=annotations.get(SOFT_SPLIT_NODE) == "true",
+        link_scores={name: annotations[name] for name in (LOSSES, SCORES) if name in annotations},
     )
 
 

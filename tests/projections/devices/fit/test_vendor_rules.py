@@ -49,11 +49,17 @@ def test_cards_of_one_request_come_from_the_largest_network() -> None:
     assert sorted(uuids(node(*cards), CardRequest(vendor="Ascend910B3", count=2))) == ["b", "c"]
 
 
-def test_cards_that_name_no_network_are_in_one_of_their_own_with_network_0() -> None:
-    for networks in ((None, None, 1), (1, None, None), (1, None, 0), (0, None, 1)):
+def test_networks_count_only_where_every_card_names_one() -> None:
+    for networks in ((None, None, 1), (1, None, 0), (0, None, 1)):
         cards = [ascend(f"c{index}", index, network=network) for index, network in enumerate(networks)]
-        together = sorted(f"c{index}" for index, network in enumerate(networks) if network != 1)
-        assert sorted(uuids(node(*cards), CardRequest(vendor="Ascend910B3", count=2))) == together
+        assert uuids(node(*cards), CardRequest(vendor="Ascend910B3", count=2)) == ["c2", "c1"], (
+            "the last ones, as anywhere"
+        )
+
+
+def test_a_card_alone_is_the_first_that_serves_whatever_network_it_is_in() -> None:
+    cards = [ascend("a", 0, network=0), ascend("b", 1, network=0), ascend("c", 2, network=1)]
+    assert uuids(node(*cards), CardRequest(vendor="Ascend910B3", count=1)) == ["c"]
 
 
 def test_a_split_by_software_needs_a_node_that_splits_by_software() -> None:
@@ -62,6 +68,16 @@ def test_a_split_by_software_needs_a_node_that_splits_by_software() -> None:
     on = node(ascend("a", 0))
     assert fit_pod(on, [request], 0, mode).refusals == {"ModeNotFit": 1}
     assert fit_pod(replace(on, annotations={"hami-vnpu-core": "true"}), [request], 0, mode).shares is not None
+
+
+def test_cores_of_a_card_that_is_split_by_software_are_percent_though_it_registers_ai_cores() -> None:
+    mode = {"huawei.com/vnpu-mode": "hami-core"}
+    request = CardRequest(vendor="Ascend910B3", count=1, memory=8000, cores=60)
+    on = replace(node(ascend("a", 0)), annotations={"hami-vnpu-core": "true"})
+    assert uuids(on, request, **mode) == ["a"]
+    taken = replace(on, used={"a": CardUse(1, 8000, 60)})
+    assert fit_pod(taken, [request], 0, mode).refusals == {"CardInsufficientCore": 1}
+    assert uuids(taken, replace(request, cores=40), **mode) == ["a"]
 
 
 def test_whole_cards_are_had_by_their_slots_alone() -> None:
@@ -85,6 +101,11 @@ def test_whole_cards_are_had_by_their_slots_alone() -> None:
 def test_annotations_steer_the_choice(annotations: dict[str, str], expected: list[str]) -> None:
     on = node(card("a"), card("b"), card("c"), a=CardUse(1, 1000, 10), b=CardUse(2, 2000, 20))
     assert uuids(on, ask(memory=1000, cores=10), **annotations) == expected
+
+
+@pytest.mark.parametrize(("modes", "given"), [("hami-core", ["a"]), ("mig,hami-core", ["a"]), ("mig", []), ("", [])])
+def test_a_pod_that_names_modes_gets_cards_that_are_shared_in_one_of_them(modes: str, given: list[str]) -> None:
+    assert uuids(node(card("a")), ask(1, 1000), **{"nvidia.com/vgpu-mode": modes}) == given
 
 
 def test_cards_of_a_pod_bound_to_one_numa_node_lie_on_one() -> None:
@@ -124,6 +145,39 @@ def test_a_die_of_a_board_in_use_is_kept_from_pods_alone_that_want_a_board_for_t
     request = CardRequest(vendor="Vastai", count=1, percent=100)
     on = node(*dies, a=CardUse(1, 0, 0))
     assert uuids(on, request, **{"hami.io/gpu-scheduler-policy": policy}) == given
+
+
+def test_a_die_alone_is_the_first_that_serves_and_several_come_from_one_board() -> None:
+    dies = [
+        Card(
+            uuid=f"d{i}",
+            index=i,
+            slots=1,
+            memory=0,
+            model="Vastai",
+            vendor="Vastai",
+            custom={STRATEGY: DIE, BOARD: board},
+        )
+        for i, board in enumerate("112")
+    ]
+    assert uuids(node(*dies), CardRequest(vendor="Vastai", count=1)) == ["d2"]
+    assert sorted(uuids(node(*dies), CardRequest(vendor="Vastai", count=2))) == ["d0", "d1"]
+
+
+def test_boards_count_only_where_cards_are_dies() -> None:
+    cards = [
+        Card(
+            uuid=f"d{i}",
+            index=i,
+            slots=1,
+            memory=0,
+            model="Vastai",
+            vendor="Vastai",
+            custom={STRATEGY: "card", BOARD: board},
+        )
+        for i, board in enumerate("112")
+    ]
+    assert uuids(node(*cards), CardRequest(vendor="Vastai", count=2)) == ["d2", "d1"]
 
 
 def test_every_vendor_has_names_of_its_own() -> None:

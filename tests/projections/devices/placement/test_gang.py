@@ -1,7 +1,8 @@
 """Gangs get cards for all their pods or for none, and refusals tell the numbers."""
 
-from events.card import CardShare
-from events.device import PodPlacement
+from events.card import Card, CardShare
+from events.device import DevicesRegistered, PodPlacement
+from events.pod_set import ContainerShape
 from projections.devices.placement.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS, place
 from tests.projections.devices.makers import Fleet, card, container, gang
 
@@ -70,3 +71,18 @@ def test_pod_sets_that_only_fit_with_the_larger_first_are_placed_and_told_in_the
     large = gang(1, container(gpu=1, mem=32000, cores=10), name="large", annotations=spread)
     placed = place(fleet.cards, fleet.nodes, [small, large], fleet.trail)
     assert [(each.pod_set, each.node) for each in placed.placements] == [("small", "n2"), ("large", "n1")]
+
+
+def test_pods_have_percent_of_a_chip_that_is_split_by_software_and_all_of_it_together() -> None:
+    chip = Card(uuid="a", slots=4, memory=65536, cores=20, model="Ascend910B3", vendor="Ascend910B3")
+    fleet = Fleet(n1=[chip])
+    fleet.cards.register(DevicesRegistered(node="n1", cards=(chip,), soft_split=True))
+    name = "huawei.com/Ascend910B3"
+    one = ContainerShape(name="c", limits={name: 1, f"{name}-memory": 8000, f"{name}-core": 50})
+    soft = {"huawei.com/vnpu-mode": "hami-core"}
+    placed = place(fleet.cards, fleet.nodes, [gang(2, one, annotations=soft)], fleet.trail)
+    assert [share.cores for pod in placed.placements for shares in pod.containers for share in shares] == [50, 50]
+    fleet.cards.propose("team/a", 1, placed.placements)
+    assert not fleet.cards.overfull(["n1"])
+    third = place(fleet.cards, fleet.nodes, [gang(1, one, annotations=soft)], fleet.trail)
+    assert (third.placements, third.reason) == ((), WAITING_FOR_CARDS)

@@ -5,12 +5,13 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from events.card import Card, CardRequest
+from events.card import Card, CardRequest, CardShare
 from events.device_config import DeviceConfigObserved
 from events.pod_set import ContainerShape
 from projections.devices.card_config import card_config
 from projections.devices.card_use import CardUse, NodeCards
 from projections.devices.fit.kunlun_boards import together, wholeness
+from projections.devices.fit.node_scores import vendor_score
 from projections.devices.fit.pod_fit import asking, fit_asking
 from projections.devices.placement.gang import place
 from projections.devices.placement.ranking import rank
@@ -99,6 +100,17 @@ def test_a_slice_of_enflame_is_the_smallest_profile_that_covers_what_is_asked() 
     assert found(taken, request) == []
 
 
+def test_the_cores_of_a_slice_of_enflame_are_its_part_of_the_largest_profile() -> None:
+    profiles = json.dumps({"1g.6gb": "0", "3g.20gb": "1"})
+    own = {"slots": 6, "memory": 20480, "custom": {"profiles": profiles, "maxSlice": 3}}
+    on = NodeCards(node="n", cards=cards("Enflame", 1, **own))
+    request = CardRequest(vendor="Enflame", count=1, memory=1)
+    fit = fit_asking(on, [[request]], 0, asking({}, [request]))
+    assert fit.shares is not None and fit.shares[0][0].cores == 33
+    full = replace(on, used={"c0": CardUse(3, 6144, 99)})
+    assert fit_asking(full, [[request]], 0, asking({}, [request])).refusals == {"CardInsufficientCore": 1}
+
+
 @pytest.mark.parametrize(("word", "reason"), [("Metax-SGPU", "CardUnhealthy"), ("Ascend910B3", "CardNotHealth")])
 def test_a_card_that_is_not_healthy_is_told_in_the_words_of_its_vendor(word: str, reason: str) -> None:
     on = NodeCards(node="n", cards=cards(word, 2, healthy=False))
@@ -169,6 +181,10 @@ def test_cards_that_are_no_dies_of_a_board_are_given_whatever_else_of_the_board_
         ("AWSNeuron", {"aws.amazon.com/neuroncore": 3}, True),
         ("AWSNeuron", {"aws.amazon.com/neuroncore": 4}, False),
         ("AWSNeuron", {"aws.amazon.com/neuron": 0}, True),
+        ("Enflame", {"enflame.com/drs-gcu": 0}, True),
+        ("Enflame", {"enflame.com/gcu-memory": 0, "enflame.com/gcu-core": 50}, True),
+        ("Enflame", {"enflame.com/gcu-memory": 20, "enflame.com/gcu-core": 101}, True),
+        ("Enflame", {"enflame.com/gcu-memory": 20, "enflame.com/gcu-core": 100}, False),
     ],
 )
 def test_amounts_that_no_card_can_give_are_refused(word: str, limits: dict[str, int], refused: bool) -> None:
@@ -194,6 +210,37 @@ def test_a_node_whose_cards_lie_in_one_network_is_taken_first() -> None:
 
     fleet = Fleet(a=chips("a", 2), b=chips("b", 1))
     wanted = gang(1, ContainerShape(name="c", limits={"huawei.com/Ascend910A": 2}))
+    placed = place(fleet.cards, fleet.nodes, [wanted], fleet.trail)
+    assert [one.node for one in placed.placements] == ["b"]
+
+
+def test_each_container_counts_for_itself_where_its_cards_lie_in_one_network() -> None:
+    apart = [[share("a", NetworkID=0), share("b", NetworkID=0)], [share("c", NetworkID=1), share("d", NetworkID=1)]]
+    mixed = [[share("a", NetworkID=0), share("b", NetworkID=1)], [share("c", NetworkID=0), share("d", NetworkID=1)]]
+    unknown = [[share("a", NetworkID=0), share("b", NetworkID=0)], [share("c")]]
+    vendor = BY_WORD["Ascend910B3"]
+    assert [vendor_score(vendor, each, (), {}, "binpack") for each in (apart, mixed, unknown)] == [20, 10, 0]
+
+
+def share(uuid: str, **custom: int) -> CardShare:
+    return CardShare(uuid=uuid, vendor="Ascend910B3", memory=65536, cores=0, custom=dict(custom))
+
+
+@pytest.mark.parametrize(
+    ("losses", "score"), [('{"1": 30, "2": 700}', 1300), ('{"1": 30}', 2000), ("broken", 2000), (None, 0)]
+)
+def test_a_node_of_metax_that_tells_of_no_loss_has_none(losses: str | None, score: int) -> None:
+    told = {} if losses is None else {"metax-tech.com/gpu.topology.losses": losses}
+    assert vendor_score(BY_WORD["Metax-GPU"], [[share("a"), share("b")]], (), told, "binpack") == score
+
+
+def test_of_nodes_of_metax_the_one_that_loses_least_by_giving_so_many_cards_is_taken() -> None:
+    own = {name: cards("Metax-GPU", 2, slots=1) for name in ("a", "b")}
+    fleet = Fleet(**{name: [replace(one, uuid=name + one.uuid) for one in each] for name, each in own.items()})
+    for name, losses in (("a", '{"1": 50}'), ("b", '{"1": 20}')):
+        told = {"metax-tech.com/gpu.topology.losses": losses}
+        fleet.cards.register(replace(fleet.cards.nodes[name], link_scores=told))
+    wanted = gang(1, ContainerShape(name="c", limits={"metax-tech.com/gpu": 1}))
     placed = place(fleet.cards, fleet.nodes, [wanted], fleet.trail)
     assert [one.node for one in placed.placements] == ["b"]
 

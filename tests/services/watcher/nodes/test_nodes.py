@@ -81,6 +81,13 @@ def test_both_cordons_count_and_scores_and_the_split_by_software_are_told() -> N
     assert (told.cordoned, told.pair_scores, told.soft_split) == (("GPU-a", "GPU-b"), {"GPU-a": {}}, True)
 
 
+def test_what_a_node_of_metax_loses_by_giving_so_many_cards_is_told() -> None:
+    value = node({"metax-tech.com/gpu": "2"})
+    losses = {"metax-tech.com/gpu.topology.losses": '{"1": 50}', "metax-tech.com/gpu.topology.scores": '{"1": 2}'}
+    value["metadata"]["annotations"] |= losses
+    assert cards(View(), value).link_scores == losses
+
+
 def test_a_handshake_is_told_only_when_it_stays_unanswered_and_no_card_is_on_offer() -> None:
     view, offered = View(), {"nvidia.com/gpu": "10"}
     assert cards(view, node(offered, nvidia=JSON, handshake="Requesting_2026-01-01 00:00:00")).silent == ()

@@ -1,0 +1,53 @@
+"""Cards as their vendors' plugins register them, each in its own form."""
+
+import json
+
+import pytest
+
+from projections.devices.annotations.bad_annotation import BadAnnotation
+from projections.devices.registration.node_cards import cards_on, node_cards
+from projections.devices.vendors.table import BY_WORD
+
+CAPACITY = "enflame.com/gcu-drs-capacity"
+
+
+def told(devices: list[dict[str, object]], *profiles: str) -> dict[str, str]:
+    numbers = {name: str(place) for place, name in enumerate(profiles)}
+    return {CAPACITY: json.dumps({"devices": devices, "profiles": numbers})}
+
+
+@pytest.mark.parametrize("capacity", [6, 6.0, "6", " 6 "])
+def test_the_slices_of_a_card_of_enflame_may_be_written_as_a_number_or_as_text(capacity: object) -> None:
+    annotations = told([{"index": "1", "minor": "7", "capacity": capacity}], "1g.6gb", "3g.20gb", "6g.40gb")
+    (card,) = node_cards(BY_WORD["Enflame"], "n", annotations, {})
+    assert (card.uuid, card.index, card.slots, card.memory, card.cores) == ("n-enflame-drs-1", 1, 6, 40960, 100)
+    assert (card.custom["index"], card.custom["minor"], card.custom["maxSlice"]) == ("1", "7", 6)
+
+
+def test_a_card_of_enflame_without_a_number_has_its_place_and_without_a_minor_its_number() -> None:
+    annotations = told([{"capacity": 3}, {"index": "x", "capacity": 3}], " 1G.6GB ", "3g.20gb")
+    cards = node_cards(BY_WORD["Enflame"], "n", annotations, {})
+    assert [(card.uuid, card.index, card.custom["minor"]) for card in cards] == [
+        ("n-enflame-drs-0", 0, "0"),
+        ("n-enflame-drs-1", 1, "1"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("devices", "profiles"),
+    [
+        ([{"index": "0", "capacity": 0}], ["1g.6gb"]),
+        ([{"index": "0", "capacity": "many"}], ["1g.6gb"]),
+        ([{"index": "0", "capacity": 6}], []),
+        ([{"index": "0", "capacity": 6}], ["whole"]),
+    ],
+)
+def test_a_node_of_enflame_that_cannot_cut_its_cards_is_refused(
+    devices: list[dict[str, object]], profiles: list[str]
+) -> None:
+    with pytest.raises(BadAnnotation):
+        node_cards(BY_WORD["Enflame"], "n", told(devices, *profiles), {})
+
+
+def test_a_registration_that_hami_has_marked_as_deleted_is_none() -> None:
+    assert cards_on("n", {"hami.io/node-amd-register": "Deleted_2026-11-28 10:00:00"}, {}) == ()
