@@ -71,8 +71,10 @@ def is_led(world: World, name: str) -> bool:
 
 
 def is_closed(condition: list[str]) -> bool:
-    """Whether it waits because its queue takes nothing in."""
-    return condition[1] == "Inadmissible" and bool(re.fullmatch(r"(Local|Cluster)Queue \S+ is inactive", condition[2]))
+    """Whether it waits because its queue takes nothing in, or is not there."""
+    return condition[1] == "Inadmissible" and bool(
+        re.fullmatch(r"(Local|Cluster)Queue \S+ (is inactive|doesn't exist)", condition[2])
+    )
 
 
 def is_news(condition: list[str] | None) -> bool:
