@@ -277,7 +277,8 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
         """Bring workloads whose time has come up for review."""
         while self._deadlines and self._deadlines[0][0] <= at:
             passed = heapq.heappop(self._deadlines)
-            while self._deadlines and self._deadlines[0] == passed:  # Each that was taken back stands beside what it has led to.
+            while self._deadlines and self._deadlines[0] == passed:
+                # Of a budget each that is taken back stands beside the next one, to which it leads again.
                 heapq.heappop(self._deadlines)
             self.trail.note(partial(self._fall_due, passed))
             due, key = passed
