@@ -184,9 +184,7 @@ class Life:
             self.tell(DecisionApplied(workload=one.key, partition=self.hosts.home(one.key), sequence=one.decided))
         else:
             why, home = self.chance.choice(("Conflict", "FailedToStart")), self.hosts.home(one.key)
-            self.tell(
-                DecisionRejected(workload=one.key, partition=home, sequence=one.decided, reason=why, message="")
-            )
+            self.tell(DecisionRejected(workload=one.key, partition=home, sequence=one.decided, reason=why, message=""))
 
     def switch(self) -> None:
         one = self.one(lambda one: not one.finished)
