@@ -5,11 +5,14 @@ Rule: docs/decisions/0080-trees-are-placed-in-partitions.md
 
 from msgspec.structs import replace
 
+from events.budget import Budget, BudgetPeriod, RunningAtTheEnd
 from events.catalogue import Fact
 from events.partition_map import PartitionMapObserved, TreePlacement
-from events.quota import ClusterQueueObserved, CohortObserved, LocalQueueObserved
+from events.quota import CheckRule, ClusterQueueObserved, CohortObserved, LocalQueueObserved, NamespaceObserved
 from tests.laws.beside import Beside, Happenings
 from tests.laws.random_platform import NAMES, QUEUES
+
+_BUDGET = "budget"
 
 
 class Division(Beside):
@@ -25,6 +28,8 @@ class Division(Beside):
         """Whether the log is divided while it is in use."""
         self.apart = self.chance.random() < 0.5
         """Whether queues keep their cohort, and a namespace leads to one of them."""
+        self.budgets = self.chance.random() < 0.5
+        """Whether namespaces have budgets, which partitions share."""
         if self.there:
             self.life.hosts.divide(self.partitions)
 
@@ -35,17 +40,35 @@ class Division(Beside):
         """All queues begin in trees of their own."""
         world = self.life.world
         match fact:
-            case ClusterQueueObserved() if self.apart or fact.name not in world.cluster_queues:
-                return replace(fact, cohort=("pool", "left", "")[QUEUES.index(fact.name)])
+            case ClusterQueueObserved():
+                return self._queue(fact)
             case CohortObserved() if self.apart or fact.name not in world.cohorts:
                 return replace(fact, parent="")
+            case NamespaceObserved() if self.budgets:
+                return replace(fact, budget=self._budget())
             case LocalQueueObserved() if self.apart:
                 return replace(fact, cluster_queue=QUEUES[NAMES.index(fact.namespace)])
             case _:
                 return fact
 
+    def _queue(self, fact: ClusterQueueObserved) -> ClusterQueueObserved:
+        if self.budgets and all(one.name != _BUDGET for one in fact.checks):
+            fact = replace(fact, checks=(*fact.checks, CheckRule(name=_BUDGET)))
+        if self.apart or fact.name not in self.life.world.cluster_queues:
+            return replace(fact, cohort=("pool", "left", "")[QUEUES.index(fact.name)])
+        return fact
+
     def happenings(self) -> Happenings:
-        return ((self.map, 1), (self.life.submit, 4))
+        return ((self.map, 1), (self.life.submit, 4), (self.life.namespace, 2 * self.budgets))
+
+    def _budget(self) -> Budget:
+        pick = self.chance.choice
+        return Budget(
+            period=pick((BudgetPeriod.DAY, BudgetPeriod.DAY, BudgetPeriod.WEEK)),
+            limits={"cpu": pick((1, 5, 100))},
+            carry_over=pick((0, 50)),
+            running=pick(tuple(RunningAtTheEnd)),
+        )
 
     def map(self) -> None:
         """The map comes, or trees that nobody has asked yet are placed elsewhere."""

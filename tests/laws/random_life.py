@@ -34,12 +34,15 @@ from tests.laws.random_claims import Claims
 from tests.laws.random_clusters import Clusters
 from tests.laws.random_division import Division
 from tests.laws.random_hands import Hands
-from tests.laws.random_plenty import Plenty
+from tests.laws.random_hanging_pods import HangingPods
 from tests.laws.random_platform import CHECKS, CORES, DOORS, GPU, MEMORY, NAMES, QUEUES, Platform
+from tests.laws.random_plenty import Plenty
 from tests.laws.random_pods import Pods
+from tests.laws.random_preemption import Preemption
 from tests.laws.random_provisioning import Autoscaler
 from tests.laws.random_racks import Racks
 from tests.laws.random_slices import ElasticJobs
+from tests.laws.random_thieves import Thieves
 from tests.laws.random_variants import PreemptionGates, Variants
 
 _DAY = 86_400_000
@@ -50,7 +53,22 @@ _PACES = (
     (0, 1, 500, 60_000, 3_600_000, _DAY, 40 * _DAY),
 )
 """How far the clock may go on between two steps: in some lives it mostly stands, in some it goes on by days."""
-BESIDE = (Racks, ElasticJobs, Autoscaler, Claims, Variants, PreemptionGates, Clusters, Pods, Hands, Plenty, Division)
+BESIDE = (
+    Racks,
+    ElasticJobs,
+    Autoscaler,
+    Claims,
+    Variants,
+    PreemptionGates,
+    Clusters,
+    Pods,
+    Hands,
+    Plenty,
+    Division,
+    Preemption,
+    HangingPods,
+    Thieves,
+)
 """In this order they say more in a fact. An elastic job leaves out what it may not ask of racks."""
 
 
@@ -184,7 +202,9 @@ class Life:
             self.tell(DecisionApplied(workload=one.key, partition=self.hosts.home(one.key), sequence=one.decided))
         else:
             why, home = self.chance.choice(("Conflict", "FailedToStart")), self.hosts.home(one.key)
-            self.tell(DecisionRejected(workload=one.key, partition=home, sequence=one.decided, reason=why, message=""))
+            self.tell(
+                DecisionRejected(workload=one.key, partition=home, sequence=one.decided, reason=why, message="not so")
+            )
 
     def switch(self) -> None:
         one = self.one(lambda one: not one.finished)
