@@ -311,7 +311,7 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
         before = self.budgets.get(scope)
         self.trail.put(self.budgets, scope, usage)
         self.budget_work.mark_dirty(scope)
-        if before is not None and over(before) != over(usage):
+        if before is not None and (before.began != usage.began or over(before) != over(usage)):
             self.review_budget(scope)  # What a fact tells that is ahead of the decider's clock meets no deadline.
         self._look_at_budget(scope, usage, usage.at)
 
