@@ -27,7 +27,9 @@ def test_a_budget_whose_end_is_folded_and_taken_back_day_by_day_falls_due_no_mor
     assert len(world._deadlines) < 100
 
 
-def test_who_waits_for_a_budget_is_looked_at_when_a_fact_begins_its_next_period_though_that_is_used_up_at_once() -> None:
+def test_who_waits_for_a_budget_is_looked_at_when_a_fact_begins_its_next_period_though_that_is_used_up_at_once() -> (
+    None
+):
     room = Room(NamespaceObserved(name="team", budget=Budget(period=BudgetPeriod.DAY, limits={"cpu": 1})))
     room.tell(submitted(SPEC))
     world = room.world
