@@ -1,7 +1,7 @@
 """What holds of a random life at every commit of it: quota, cards and places are given once, and nobody is set aside."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from events.catalogue import AnyEvent
 from events.codec import decode_sighting
@@ -10,9 +10,11 @@ from events.subjects import CONTROL, FACTS
 from events.workload import DecidedElsewhere
 from ops.queries.replay import fold_up
 from ops.sandbox.simulate.claim_laws import ClaimCharges
+from ops.sandbox.simulate.laws import heard
 from ops.sandbox.simulate.partition_laws import CardLaws, PartitionLaws
 from ops.sandbox.simulate.place_laws import PlaceLaws
 from projections.log_position import LogPosition
+from projections.partitions.homes import is_divided
 from projections.quota.charge_quota import charged_amounts
 from projections.workloads.variants import variants_of
 from projections.world import World
@@ -23,7 +25,21 @@ from tests.laws.many_hosts import CARDS, Log
 def broken_laws(log: Log, *, places: bool) -> list[str]:
     """Of all laws those that the life broke; with `places` also those of places, where topology and labels stay as they are."""
     partitions = [name for name in log if name not in (CONTROL, FACTS)]
-    return [what for name in partitions for what in _broken_on(name, log, places=places)]
+    broken = [what for name in partitions for what in _broken_on(name, log, places=places)]
+    return [*broken, *_broken_at_rest([fold_up(name, log) for name in partitions if name != CARDS])]
+
+
+def _broken_at_rest(trees: Sequence[PartitionFold]) -> Iterator[str]:
+    """What holds among the partitions of trees once nobody has anything to say any more."""
+    homes: dict[str, str] = {}
+    for fold in (one for one in trees if is_divided(one.world)):
+        for key in sorted(fold.world.workloads):
+            if homes.setdefault(key, fold.partition) != fold.partition:
+                yield f"{key} is decided in {homes[key]} and in {fold.partition}"
+        for key in sorted(fold.world.holding):
+            if list(fold.world.holding[key]) and fold.world.homes.get(key, fold.partition) != fold.partition:
+                yield f"{fold.partition} has somebody hold quota of {key}, which is decided in {fold.world.homes[key]}"
+    yield from heard(trees)
 
 
 def _broken_on(partition: str, log: Log, *, places: bool) -> list[str]:

@@ -13,7 +13,17 @@ from events.codec import decode_commit, encode
 from events.commit import Commit, InputRun, Sighting
 from events.event import Millis
 from events.hash_chain import bytes_hash
-from events.subjects import CONTROL, FACTS, LOG, commit_subject, decisions_stream, fact_subject, family_of
+from events.routing import is_routed, namespace_of
+from events.subjects import (
+    CONTROL,
+    FACTS,
+    LOG,
+    commit_subject,
+    decisions_stream,
+    fact_subject,
+    family_of,
+    routed_subject,
+)
 from projections.composed import composed
 from projections.log_position import LogPosition
 from projections.partitions.homes import knows_its_trees
@@ -109,6 +119,8 @@ class Hosts:
         self.replicas = random.Random(f"{seed}/replicas")
         """Draws what befalls replicas besides: where they begin, and how far their clocks are behind."""
         self.late = self.replicas.random() < 0.3
+        self.routed = self.replicas.random() < 0.5
+        """Whether facts about a workload are told to the partition alone that decides about its namespace."""
         self.saved: dict[str, SavedBase] = {}
         together = self.chance.random() < 0.4
         self.names: list[tuple[str, ...]] = (
@@ -167,13 +179,11 @@ class Hosts:
     def tell(self, *facts: Fact) -> None:
         for fact in facts:
             stored, kind = self.log[FACTS], type(fact).__name__
+            alone = self.world.namespace_homes.get(namespace_of(fact), "") if self.routed and is_routed(fact) else ""
+            subject = routed_subject(alone, kind) if alone else fact_subject("", kind)
             name = f"f{len(stored) + 1}"
             data = encode(Sighting(id=name, at=self.at, author=_AUTHOR_OF[type(fact)], fact=fact))
-            stored.append(
-                Entry(
-                    stream=FACTS, sequence=len(stored) + 1, subject=fact_subject("", kind), message_id=name, data=data
-                )
-            )
+            stored.append(Entry(stream=FACTS, sequence=len(stored) + 1, subject=subject, message_id=name, data=data))
 
     def rest(self, most: int = 500) -> None:
         """Let them speak in any order until nobody seems to have anything to say, which they come to."""
@@ -183,6 +193,14 @@ class Hosts:
             if silent > 2 * len(self.hosts):
                 return
         raise AssertionError("the deciders never come to rest")
+
+    def settle(self, most: int = 50) -> None:
+        """Let each of them speak in turn, undisturbed and on all that is there, until nobody has anything to say."""
+        self.races = 0.0
+        for _ in range(most):
+            if not any([self.speak(host, name, None) for host in self.hosts for name in host.names]):
+                return
+        raise AssertionError("the deciders go on and on")
 
     def turn(self) -> bool:
         """Somebody speaks, or something befalls him; whether anything was written."""

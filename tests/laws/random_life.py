@@ -115,6 +115,7 @@ class Life:
             if self.chance.random() < 0.3:
                 self.hosts.rest()
         self.hosts.rest()
+        self.hosts.settle()
         return self
 
     def happen(self) -> None:
