@@ -55,7 +55,11 @@ def refused_again(world: PreemptionState, workload: Workload, plan: Plan, node: 
         blocked = blocked or _Else.OPEN not in outcomes
     if any(plan.by_topology):
         return False  # It may fit on no host by now, however much quota comes back.
-    return blocked and not unsure and (last.reason, last.requeue) == (WAITING_FOR_QUOTA, RequeueReason.PREEMPTION_NO_CANDIDATES)
+    return (
+        blocked
+        and not unsure
+        and (last.reason, last.requeue) == (WAITING_FOR_QUOTA, RequeueReason.PREEMPTION_NO_CANDIDATES)
+    )
 
 
 def _in_doubt(world: PreemptionState, workload: Workload, plan: Plan, node: Node) -> bool:
