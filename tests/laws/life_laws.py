@@ -26,10 +26,11 @@ def broken_laws(log: Log, *, places: bool) -> list[str]:
     """Of all laws those that the life broke; with `places` also those of places, where topology and labels stay as they are."""
     partitions = [name for name in log if name not in (CONTROL, FACTS)]
     broken = [what for name in partitions for what in _broken_on(name, log, places=places)]
-    return [*broken, *_broken_at_rest([fold_up(name, log) for name in partitions if name != CARDS])]
+    trees = [fold_up(name, log) for name in partitions if name != CARDS]
+    return [*broken, *_broken_at_rest(trees, _elsewhere(log))]
 
 
-def _broken_at_rest(trees: Sequence[PartitionFold]) -> Iterator[str]:
+def _broken_at_rest(trees: Sequence[PartitionFold], elsewhere: frozenset[str]) -> Iterator[str]:
     """What holds among the partitions of trees once nobody has anything to say any more."""
     homes: dict[str, str] = {}
     for fold in (one for one in trees if is_divided(one.world)):
@@ -37,7 +38,7 @@ def _broken_at_rest(trees: Sequence[PartitionFold]) -> Iterator[str]:
             if homes.setdefault(key, fold.partition) != fold.partition:
                 yield f"{key} is decided in {homes[key]} and in {fold.partition}"
         for key in sorted(fold.world.holding):
-            if list(fold.world.holding[key]) and fold.world.homes.get(key, fold.partition) != fold.partition:
+            if {*fold.world.holding[key]} - elsewhere and fold.world.homes.get(key, fold.partition) != fold.partition:
                 yield f"{fold.partition} has somebody hold quota of {key}, which is decided in {fold.world.homes[key]}"
     yield from heard(trees)
 
