@@ -277,6 +277,9 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
         """Bring workloads whose time has come up for review."""
         while self._deadlines and self._deadlines[0][0] <= at:
             passed = heapq.heappop(self._deadlines)
+            while self._deadlines and self._deadlines[0] == passed:
+                # Of a budget each that is taken back stands beside the next one, to which it leads again.
+                heapq.heappop(self._deadlines)
             self.trail.note(partial(self._fall_due, passed))
             due, key = passed
             if key.startswith(_BUDGET):
@@ -308,7 +311,7 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
         before = self.budgets.get(scope)
         self.trail.put(self.budgets, scope, usage)
         self.budget_work.mark_dirty(scope)
-        if before is not None and over(before) != over(usage):
+        if before is not None and (before.began != usage.began or over(before) != over(usage)):
             self.review_budget(scope)  # What a fact tells that is ahead of the decider's clock meets no deadline.
         self._look_at_budget(scope, usage, usage.at)
 

@@ -166,7 +166,9 @@ def changes_after(usage: BudgetUsage, at: Millis) -> Millis | None:
         for percent in _thresholds(now.budget)
         if (due := runs_out(now, resource, percent)) is not None and due > now.at
     ]
-    if dues or now.told or over(now):
+    # Who runs on may reach in the next period what he does not in this one.
+    runs_on = any(_held(now, resource) for resource in limits_of(now).limits)
+    if runs_on or now.told or over(now):
         dues.append(end(now.budget.period, now.at))
     return min(dues, default=None)
 

@@ -147,6 +147,7 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
             accept(world.refused, world.trail, event.kind, event.namespace, event.name)
         case PodEndForced():
             put(world.forced_pods, f"{event.namespace}/{event.pod}", event)
+            world.work.mark_dirty(event.workload)  # There may be others that hang, and whatever else is due.
         case PodAccounted() if not is_placed_here(world, event.workload):
             pass
         case PodAccounted():

@@ -266,15 +266,15 @@ def _charge_adopted(world: PreemptionState, workload: Workload) -> None:
 
 
 def _asked(settings: SettingsObserved, spec: WorkloadSpec) -> WorkloadSpec:
-    """What is asked for, without what a gate takes away: a priority boost, an admission gate.
+    """What is asked for, without what a gate takes away: a priority boost, an admission gate, that a new job is elastic.
 
-    Rule: docs/rules/queues.md#priority
+    Rules: docs/rules/queues.md#priority, docs/rules/elastic.md#stays
     """
     if spec.priority_boost and not enabled(settings, "PriorityBoost"):
         spec = replace(spec, priority_boost=0)
     if spec.gated_by and not enabled(settings, "AdmissionGatedBy"):
         spec = replace(spec, gated_by=())
-    if spec.elastic and not enabled(settings, ELASTIC_JOBS):
+    if spec.elastic and not spec.slice_name and not enabled(settings, ELASTIC_JOBS):
         spec = replace(spec, elastic=False)
     return spec
 
@@ -285,6 +285,8 @@ def change(world: PreemptionState, workload: Workload, event: WorkloadChanged, p
     if moved:
         _unindex(world.by_local_queue, world.trail, workload)
     spec = _asked(world.settings, event.spec)
+    if workload.spec.elastic:
+        spec = replace(spec, elastic=True)  # Its slices stay those of one job (docs/rules/elastic.md#stays).
     if workload.owner is not None:
         spec = replace(spec, active=workload.spec.active)  # A job says nothing of it: its Workload object does.
     changed = replace(workload, spec=spec, generation=event.generation)

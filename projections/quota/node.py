@@ -61,7 +61,7 @@ class Node:
         self.root: Node = self
         self.path: tuple[Node, ...] = (self,)
         """The node and its ancestors, up to the root."""
-        self.stamps = [0, 0]
+        self.stamps = [0, 0, 0]
         """Of a root: grows when quota of the tree changes or usage is given back, and with every change at all."""
 
     def widen(self, width: int) -> None:

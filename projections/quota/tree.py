@@ -12,7 +12,7 @@ from projections.quota.layout import Layout
 from projections.quota.node import Node
 from projections.trail import Trail
 
-RELEASED, CHANGED = 0, 1
+RELEASED, CHANGED, LESSENED = 0, 1, 2
 
 
 class QuotaTree:
@@ -101,6 +101,11 @@ class QuotaTree:
         node = self._laid().queues.get(cluster_queue)
         return 0 if node is None else node.root.stamps[CHANGED]
 
+    def lessened(self, cluster_queue: str) -> int:
+        """A number that grows whenever there is less of what the queue's tree shares with others beside quota; 0 without such a queue."""
+        node = self._laid().queues.get(cluster_queue)
+        return 0 if node is None else node.root.stamps[LESSENED]
+
     def note_change(self, cluster_queue: str) -> None:
         """Say that something about the holders of a queue's quota has changed, such as who would be preempted first."""
         node = self._laid().queues.get(cluster_queue)
@@ -125,13 +130,13 @@ class QuotaTree:
             if more:
                 self._release(laid.roots[key])
             else:
-                self._note(self._touched, key)
+                self._stamp(laid.roots[key], LESSENED)
 
     def touch_users_of(self, flavors: Iterable[str]) -> None:
         """Say that there is less of what trees share beside their quota of flavors: nobody is let in for that, but who is tried says so."""
         laid = self._laid()
         for key in dict.fromkeys(key for flavor in flavors for key in laid.trees_of_flavor.get(flavor, ())):
-            self._note(self._touched, key)
+            self._stamp(laid.roots[key], LESSENED)
 
     def add_usage(self, cluster_queue: str, usage: Mapping[Column, int]) -> None:
         """Charge usage to a queue, and what spills over to its ancestors."""
@@ -234,7 +239,7 @@ class QuotaTree:
         )
         self._newest = 1 + max((self._newest, *(max(before.roots[key].stamps) for key in trees)))
         for node in layout.roots.values():
-            node.stamps = [self._newest, self._newest]
+            node.stamps = [self._newest] * len(node.stamps)
             self._touched[node.key] = None
         self._carry_over(before, layout, queues)
         layout.stand_for(trees, before)

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from events.pod_set import PodSet
 from events.topology import TopologyDomain, TopologyPlacement
 from events.workload import PodSetAssignment
-from projections.feature_gates import enabled
 from projections.workloads.lifecycle import FINISHED, Workload, chain_of
 from projections.workloads.state import WorkloadState
 
@@ -71,7 +70,7 @@ def steers_job(world: WorkloadState, workload: Workload) -> bool:
 
 def replaced_slice(world: WorkloadState, workload: Workload) -> Workload | None:
     """The slice that holds quota and whose place the workload takes, if there is one."""
-    if not workload.spec.replaces or not enabled(world.settings, ELASTIC_JOBS):
+    if not workload.spec.replaces:
         return None
     old = world.workloads.get(workload.spec.replaces)
     if old is None or old.admission is None or old.finished or old.namespace != workload.namespace:

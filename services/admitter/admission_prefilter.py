@@ -42,8 +42,9 @@ def refused_again(world: PreemptionState, workload: Workload, plan: Plan, node: 
         failed = {
             option.flavor: why for option, why in zip(group.options, outcomes, strict=True) if isinstance(why, str)
         }
-        # Which flavors are tried at all depends on how well the open ones serve.
-        unsure = unsure or (bool(failed) and _Else.OPEN in outcomes)
+        # Which flavors are tried at all depends on how well the open ones serve. One ahead of others may also leave those to be
+        # tried next, on record (docs/rules/flavors.md#scan-progress).
+        unsure = unsure or (len(outcomes) > 1 and _Else.OPEN in outcomes)
         for flavor, why in failed.items():
             failing[flavor] = worst((why, failing.get(flavor, "")))
         if len(failed) == len(outcomes):
@@ -54,7 +55,11 @@ def refused_again(world: PreemptionState, workload: Workload, plan: Plan, node: 
         blocked = blocked or _Else.OPEN not in outcomes
     if any(plan.by_topology):
         return False  # It may fit on no host by now, however much quota comes back.
-    return blocked and (last.reason, last.requeue) == (WAITING_FOR_QUOTA, RequeueReason.PREEMPTION_NO_CANDIDATES)
+    return (
+        blocked
+        and not unsure
+        and (last.reason, last.requeue) == (WAITING_FOR_QUOTA, RequeueReason.PREEMPTION_NO_CANDIDATES)
+    )
 
 
 def _in_doubt(world: PreemptionState, workload: Workload, plan: Plan, node: Node) -> bool:

@@ -96,7 +96,7 @@ def _note(
 
 def _moment(world: QueueState, queue: ClusterQueueObserved, when: When) -> tuple[int, Millis]:
     """A version of all that the answer for a queue's parked classes depends on: the same version, the same answer."""
-    changes = world.quota.changed(queue.name) + world.lines.of(queue.name).news[0]
+    changes = world.quota.changed(queue.name) + world.quota.lessened(queue.name) + world.lines.of(queue.name).news[0]
     if world.cards.nodes and any(not config_of(world).names.isdisjoint(group.resources) for group in queue.groups):
         changes += world.cards.count[0]  # What trees share beside their quota.
     return changes, when.at if when.timed or when.moving else 0

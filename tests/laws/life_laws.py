@@ -1,34 +1,52 @@
 """What holds of a random life at every commit of it: quota, cards and places are given once, and nobody is set aside."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from events.catalogue import AnyEvent
 from events.codec import decode_sighting
 from events.setting_aside import SetAside
-from events.subjects import FACTS
+from events.subjects import CONTROL, FACTS
 from events.workload import DecidedElsewhere
 from ops.queries.replay import fold_up
 from ops.sandbox.simulate.claim_laws import ClaimCharges
+from ops.sandbox.simulate.laws import heard
 from ops.sandbox.simulate.partition_laws import CardLaws, PartitionLaws
 from ops.sandbox.simulate.place_laws import PlaceLaws
 from projections.log_position import LogPosition
+from projections.partitions.homes import is_divided
 from projections.quota.charge_quota import charged_amounts
 from projections.workloads.variants import variants_of
 from projections.world import World
 from services.runtime.partition.fold import PartitionFold
-from tests.laws.many_hosts import CARDS, PARTITION, Log
+from tests.laws.many_hosts import CARDS, Log
 
 
 def broken_laws(log: Log, *, places: bool) -> list[str]:
     """Of all laws those that the life broke; with `places` also those of places, where topology and labels stay as they are."""
-    return [*_broken_on(PARTITION, log, places=places), *_broken_on(CARDS, log, places=places)]
+    partitions = [name for name in log if name not in (CONTROL, FACTS)]
+    broken = [what for name in partitions for what in _broken_on(name, log, places=places)]
+    trees = [fold_up(name, log) for name in partitions if name != CARDS]
+    return [*broken, *_broken_at_rest(trees, _elsewhere(log))]
+
+
+def _broken_at_rest(trees: Sequence[PartitionFold], elsewhere: frozenset[str]) -> Iterator[str]:
+    """What holds among the partitions of trees once nobody has anything to say any more."""
+    homes: dict[str, str] = {}
+    for fold in (one for one in trees if is_divided(one.world)):
+        for key in sorted(fold.world.workloads):
+            if homes.setdefault(key, fold.partition) != fold.partition:
+                yield f"{key} is decided in {homes[key]} and in {fold.partition}"
+        for key in sorted(fold.world.holding):
+            if {*fold.world.holding[key]} - elsewhere and fold.world.homes.get(key, fold.partition) != fold.partition:
+                yield f"{fold.partition} has somebody hold quota of {key}, which is decided in {fold.world.homes[key]}"
+    yield from heard(trees)
 
 
 def _broken_on(partition: str, log: Log, *, places: bool) -> list[str]:
     found: list[str] = []
     fold = PartitionFold(partition)
-    books = PartitionLaws(fold.world, _elsewhere(log)) if partition == PARTITION else CardLaws(fold.world)
+    books = CardLaws(fold.world) if partition == CARDS else PartitionLaws(fold.world, _elsewhere(log))
     laws = [books, ClaimCharges(fold.world), *((PlaceLaws(fold.world),) if places else ())]
 
     def hear(event: AnyEvent, position: LogPosition) -> None:
@@ -41,7 +59,7 @@ def _broken_on(partition: str, log: Log, *, places: bool) -> list[str]:
         wrong = (*wrong_books(fold.world), *wrong_variants(fold.world))
         found.extend(f"{fold.partition}/{fold.base} {what}" for what in wrong)
 
-    fold_up(partition, log, start=fold, listener=hear, settled=settled if partition == PARTITION else None)
+    fold_up(partition, log, start=fold, listener=hear, settled=None if partition == CARDS else settled)
     found.extend(f"{partition} leaves out what {one.author} says: {one.detail}" for one in fold.world.amiss.values())
     return [*found, *(what for one in laws for what in one.broken)]
 

@@ -35,7 +35,6 @@ from projections.checks.dispatch import OUT_OF_SYNC, counts_of, lost_at
 from projections.workloads.lifecycle import ADMITTED, BLOCKED_ON_GATES, EVICTED, FINISHED, QUOTA_RESERVED, Workload
 from services.multikueue.plan import RemotePlan, concerns, plan
 from tests.laws.beside import Beside, Happenings
-from tests.laws.many_hosts import PARTITION
 from tests.laws.random_platform import CHECKS, DOORS, NAMES
 
 CLUSTERS = ("w0", "w1", "w2")
@@ -213,7 +212,7 @@ class Clusters(Beside):
     def _tell_gone(self, key: str) -> None:
         one = self.life.world.workloads[key]
         if one.reserved:
-            self.life.tell(PodsGone(workload=key, decision=f"{PARTITION}/{one.stops.stopped_by}"))
+            self.life.tell(PodsGone(workload=key, decision=self.life.hosts.decision(key, one.stops.stopped_by)))
 
     def _end_job(self, key: str, cluster: str) -> None:
         left = self.jobs.get(key, set()) - {cluster}

@@ -23,6 +23,7 @@ from events.workload import (
     WorkloadOwned,
     WorkloadSpec,
     WorkloadSubmitted,
+    WorkloadSwitched,
 )
 from events.workload_object import WorkloadTerminating
 from projections.configuration import table_of
@@ -55,6 +56,7 @@ class Hands(Beside):
             (self.unsuspend, 2),
             (self.own, 1),
             (self.let_go, 1),
+            (self.hold, 1),
             (self.terminate, 1),
             (self.refuse, 1),
             (self.mend, 2),
@@ -81,6 +83,12 @@ class Hands(Beside):
             said = self.chance.choice(({"orphaned": True}, {"leaving": True}, {"on_hold": True}))
             spec = replace(one.spec, slice_name="", replaces="", variant_of="", **said)
             self.life.tell(WorkloadChanged(workload=one.key, spec=spec, generation=one.generation))
+
+    def hold(self) -> None:
+        """What was evicted, and would be tried again, is set inactive."""
+        one = self.life.one(lambda one: one.evicted and not one.finished)
+        if one is not None:
+            self.life.tell(WorkloadSwitched(workload=one.key, active=False))
 
     def terminate(self) -> None:
         one = self.life.one(lambda _: True)

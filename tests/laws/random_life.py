@@ -1,5 +1,6 @@
 """What may befall a platform, from a seed: queues, cohorts, rules and jobs of every kind, and all that changes about them."""
 
+import random
 from collections.abc import Callable
 
 from msgspec.structs import replace
@@ -28,18 +29,46 @@ from events.workload import (
 )
 from projections.workloads.lifecycle import Workload
 from projections.world import World
-from tests.laws.many_hosts import PARTITION, Hosts
+from tests.laws.many_hosts import Hosts
 from tests.laws.random_claims import Claims
 from tests.laws.random_clusters import Clusters
+from tests.laws.random_division import Division
 from tests.laws.random_hands import Hands
+from tests.laws.random_hanging_pods import HangingPods
 from tests.laws.random_platform import CHECKS, CORES, DOORS, GPU, MEMORY, NAMES, QUEUES, Platform
+from tests.laws.random_plenty import Plenty
 from tests.laws.random_pods import Pods
+from tests.laws.random_preemption import Preemption
 from tests.laws.random_provisioning import Autoscaler
 from tests.laws.random_racks import Racks
 from tests.laws.random_slices import ElasticJobs
+from tests.laws.random_thieves import Thieves
 from tests.laws.random_variants import PreemptionGates, Variants
 
-BESIDE = (Racks, ElasticJobs, Autoscaler, Claims, Variants, PreemptionGates, Clusters, Pods, Hands)
+_DAY = 86_400_000
+_PACES = (
+    (1, 10, 10, 500, 5_000, 60_000, 3_600_000),
+    (1, 10, 10, 500, 5_000, 60_000, 3_600_000),
+    (0, 0, 0, 0, 1, 60_000),
+    (0, 1, 500, 60_000, 3_600_000, _DAY, 40 * _DAY),
+)
+"""How far the clock may go on between two steps: in some lives it mostly stands, in some it goes on by days."""
+BESIDE = (
+    Racks,
+    ElasticJobs,
+    Autoscaler,
+    Claims,
+    Variants,
+    PreemptionGates,
+    Clusters,
+    Pods,
+    Hands,
+    Plenty,
+    Division,
+    Preemption,
+    HangingPods,
+    Thieves,
+)
 """In this order they say more in a fact. An elastic job leaves out what it may not ask of racks."""
 
 
@@ -50,6 +79,8 @@ class Life:
         self.hosts = Hosts(seed, fresh=fresh)
         self.chance = self.hosts.chance
         self.platform = Platform(self.chance, cards=self.chance.random() < 0.5)
+        self.clock = random.Random(f"{seed}/clock")
+        self.pace = self.clock.choice(_PACES)
         self.count = 0
         self.calm = self.chance.random() < 0.3
         """Whether only jobs come and go, and nothing else changes."""
@@ -76,7 +107,7 @@ class Life:
 
     def live(self, steps: int) -> "Life":
         for _ in range(steps):
-            self.hosts.at += self.chance.choice((1, 10, 10, 500, 5_000, 60_000, 3_600_000))
+            self.hosts.at += self.clock.choice(self.pace)
             for _ in range(self.chance.choice((1, 1, 2, 5))):
                 self.happen()
             for _ in range(self.chance.randrange(8)):
@@ -84,6 +115,7 @@ class Life:
             if self.chance.random() < 0.3:
                 self.hosts.rest()
         self.hosts.rest()
+        self.hosts.settle()
         return self
 
     def happen(self) -> None:
@@ -147,7 +179,7 @@ class Life:
         for one in self.every(lambda one: one.evicted and one.reserved):
             stops = self.chance.random() < 0.7
             if stops and all(each.pods_may_be_gone(one) for each in self.beside):
-                self.tell(PodsGone(workload=one.key, decision=f"{PARTITION}/{one.stops.stopped_by}"))
+                self.tell(PodsGone(workload=one.key, decision=self.hosts.decision(one.key, one.stops.stopped_by)))
 
     def ready(self) -> None:
         one = self.one(lambda one: one.admitted and not one.finished)
@@ -161,18 +193,18 @@ class Life:
             after = self.chance.choice((None, 1000)) if state is CheckState.RETRY else None
             name = self.chance.choice(tuple(one.checks) or CHECKS)
             check = CheckStatus(name=name, state=state, since=self.hosts.at, requeue_after=after)
-            self.tell(CheckReported(workload=one.key, check=check, decision=f"{PARTITION}/{one.decided}"))
+            self.tell(CheckReported(workload=one.key, check=check, decision=self.hosts.decision(one.key, one.decided)))
 
     def apply(self) -> None:
         one = self.one(lambda one: bool(one.decided))
         if one is None:
             return
         if self.chance.random() < 0.8:
-            self.tell(DecisionApplied(workload=one.key, partition=PARTITION, sequence=one.decided))
+            self.tell(DecisionApplied(workload=one.key, partition=self.hosts.home(one.key), sequence=one.decided))
         else:
-            why = self.chance.choice(("Conflict", "FailedToStart"))
+            why, home = self.chance.choice(("Conflict", "FailedToStart")), self.hosts.home(one.key)
             self.tell(
-                DecisionRejected(workload=one.key, partition=PARTITION, sequence=one.decided, reason=why, message="")
+                DecisionRejected(workload=one.key, partition=home, sequence=one.decided, reason=why, message="not so")
             )
 
     def switch(self) -> None:

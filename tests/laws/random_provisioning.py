@@ -50,7 +50,7 @@ class Autoscaler(Beside):
         return fact
 
     def happenings(self) -> Happenings:
-        return ((self.answer, 6), (self.lose, 1), (self.reject, 1), (self.config, 1))
+        return ((self.answer, 6), (self.lose, 1), (self.reject, 1), (self.config, 1), (self.withdraw, 2))
 
     def answer(self) -> None:
         found = self._asked()
@@ -86,6 +86,11 @@ class Autoscaler(Beside):
     def config(self) -> None:
         gone = self.chance.random() < 0.2
         self.life.tell(ObjectRemoved(kind=_KIND, name=_CONFIG) if gone else self._config())
+
+    def withdraw(self) -> None:
+        """What says how to ask is gone while somebody waits for what was asked."""
+        if self._asked() is not None:
+            self.life.tell(ObjectRemoved(kind=_KIND, name=_CONFIG))
 
     def _config(self) -> ProvisioningConfigObserved:
         return ProvisioningConfigObserved(

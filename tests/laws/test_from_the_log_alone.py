@@ -40,7 +40,7 @@ def found_by_the_law(seeds: range) -> bool:
 
 def test_a_shortcut_that_says_something_else_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admitter_heads, "refused_again", lambda *_: True)
-    assert found_by_the_law(range(20))
+    assert found_by_the_law(range(30, 40))
 
 
 def test_a_hint_that_leaves_somebody_out_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -397,3 +397,14 @@ def test_who_waits_hears_of_the_end_of_a_budget_from_a_fact_that_is_ahead_of_the
         told.at -= 4 * HOUR
         said.append(told.decided())
     assert said[0] == said[1] and parked(said[0]).workload == "team/b"
+
+
+def test_who_runs_on_into_a_period_in_which_that_is_too_long_is_heard_of_when_it_is() -> None:
+    told = Story(unchecked=True)
+    told.at = FRIDAY
+    limited = with_budget(Budget(period=BudgetPeriod.MONTH, limits={GPU: 50}, running=RunningAtTheEnd.STOP))
+    told.told(*platform(), CHECK, limited, job("a"))
+    assert admitted(told.decided()) == ["team/a"]
+    assert news(after(told, FEBRUARY - FRIDAY)) == [], "a day and a half is not too long"
+    assert news(after(told, 40 * HOUR)) == [(WHOLE, GPU, 80)]
+    assert [one.reason for one in after(told, 10 * HOUR) if isinstance(one, EvictionOrdered)] == [EXHAUSTED]

@@ -18,6 +18,7 @@ from events.workload import (
     Condition,
     ConditionStatus,
     EvictionOrdered,
+    JobUnsuspended,
     PodSetAssignment,
     PodsGone,
     QuotaReleased,
@@ -32,7 +33,7 @@ from events.workload import (
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from projections.workloads.lifecycle import ADMITTED, FINISHED, QUOTA_RESERVED
-from projections.workloads.slices import holder_of
+from projections.workloads.slices import holder_of, slices_of
 from tests.stories.small_world import CORES, GPU, MEMORY, Story, job, platform, queue
 
 ROOM = {"nominal": 8, "cards": 8}
@@ -425,3 +426,20 @@ def test_a_slice_in_the_queue_of_another_tree_gets_in_when_the_one_before_has_gi
     stopped = told.world.workloads["team/e"].stops.stopped_by
     told.told(PodsGone(workload="team/e", decision=f"LOG_0/{stopped}")).decided()
     assert told.world.workloads[refused.workload].admitted
+
+
+def test_a_job_that_is_elastic_stays_so_when_new_ones_can_t_be_any_more() -> None:
+    told = Story()
+    told.told(*platform(**ROOM), asked := elastic("e", 2))
+    told.decided()
+    without = replace(told.world.settings, gates={"ElasticJobsViaWorkloadSlices": False})
+    told.told(without, sized(asked, 3))
+    told.decided()
+    (runs,) = slices_of(told.world, "team/e")
+    assert runs.admitted and runs.spec.replaces == "team/e" and runs.spec.pod_sets[0].count == 3
+    told.told(WorkloadDeleted(workload="team/e"))
+    told.decided()
+    assert not told.world.workloads and not told.world.chains and not used(told)
+    told.told(JobUnsuspended(workload="team/e", generation=1), elastic("f", 2))
+    told.decided()
+    assert told.world.workloads["team/f"].admitted and not told.world.workloads["team/f"].spec.elastic

@@ -104,7 +104,7 @@ def broken_laws(aftermath: Aftermath) -> list[str]:
     broken += _disagreements(aftermath, folds)
     broken += _decided_twice(folds, books)
     broken += _routed(aftermath, folds)
-    broken += _heard(folds)
+    broken += heard(folds)
     broken += devices_held_twice(entries.get(FACTS, ()), aftermath.claims)
     for fold in (*folds, given):
         broken += left_of_claims(fold.world, aftermath.store)
@@ -237,7 +237,7 @@ def _routed(aftermath: Aftermath, decided: Sequence[PartitionFold]) -> Iterator[
                 yield f"{fold.partition} lacks facts that are for others alone: its {name} differ"
 
 
-def _heard(decided: Sequence[PartitionFold]) -> Iterator[str]:
+def heard(decided: Sequence[PartitionFold]) -> Iterator[str]:
     """At rest each partition reckons of every other one just what that has counted of the budgets that they share."""
     at = max((usage.at for fold in decided for usage in fold.world.budgets.values()), default=0)
     for fold in decided:

@@ -248,10 +248,13 @@ def test_who_shares_more_than_quota_hears_of_room_in_trees_that_have_its_flavors
     tree = both.tree
     for key in tree.touched():
         tree.looked_at(key)
-    before = stamps_of(both)
+    before, room = stamps_of(both), {name: tree.lessened(name) for name in QUEUES}
     tree.shared_room_changed(sorted(flavors), by=by, more=more)
     having = {tree.root_of(name) for name, queue in both.queues.items() if flavors & set(queue.flavors)}
     assert tree.touched() == having - {tree.root_of(by)}
+    for name in QUEUES:
+        less = not more and tree.root_of(name) in tree.touched()
+        assert (tree.lessened(name) > room[name]) is less, "who was refused may be so for another reason"
     for name, (released, changed) in stamps_of(both).items():
         told_of = more and tree.root_of(name) in tree.touched()
         assert (released > before[name][0]) is (changed > before[name][1]) is told_of

@@ -96,6 +96,7 @@ def glances(told: Story) -> int:
         assert entry.mode is not Mode.FIT and not entry.victims, workload.name
         reason = "WaitingForQuota" if entry.mode is Mode.PREEMPT else entry.refusal()[0]
         assert reason == workload.attempt.reason, workload.name
+        assert not entry.come_to, "what is left to be tried is tried on record"
     return found
 
 

@@ -99,3 +99,12 @@ def test_once_it_is_gone_nothing_is_known_of_it_and_another_of_its_name_is_anoth
     assert forced(room) == [FORCED]
     room.tell(ObjectRemoved(kind="Pod", namespace="team", name="p0"))
     assert not room.world.forced_pods and not room.world.hanging_pods
+
+
+def test_its_workload_is_looked_at_again_for_others_that_hang_and_all_else() -> None:
+    room = hanging().tell(replace(POD, name="p1", uid="u1"))
+    after(room, 60)
+    list(room.world.work.take_all("queue-manager"))
+    room.tell(FORCED)
+    assert KEY in room.world.work.waiting("queue-manager")
+    assert forced(room) == [replace(FORCED, pod="p1", uid="u1")]
