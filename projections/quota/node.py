@@ -62,7 +62,7 @@ class Node:
         self.path: tuple[Node, ...] = (self,)
         """The node and its ancestors, up to the root."""
         self.stamps = [0, 0, 0]
-        """Of a root: grows when quota of the tree changes or usage is given back, and with every change at all."""
+        """Of a root: grows when quota of the tree changes or usage is given back, with every change at all, and when others leave less of what trees share."""
 
     def widen(self, width: int) -> None:
         """Make room for columns that were given since the node was laid."""
