@@ -361,7 +361,7 @@ class CardHoldings:
         else:
             self._trail.put(row, owner, stake)
         after = stake.charged()
-        self.dirty_cards[uuid] = None
+        self._trail.put(self.dirty_cards, uuid, None)
         if owner.startswith(POD):
             self.touch(_OFFER)
         if before != after:
