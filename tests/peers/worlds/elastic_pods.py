@@ -6,7 +6,7 @@ from contextlib import suppress
 from events.json_object import JsonObject
 from events.json_path import look
 from ops.production.kubernetes.client import ApiRequests
-from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing
+from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 from tests.peers.worlds.elastic import is_elastic
 from tests.peers.worlds.jobs import JOBS
 from tests.peers.worlds.pods import PODS
@@ -21,7 +21,7 @@ async def play_jobs(client: ApiRequests, jobs: Objects, pods: Objects) -> None:
     for pod in list(pods.values()):
         owners = pod["metadata"].get("ownerReferences") or ()
         if any(one["kind"] == "Job" and one["uid"] not in living for one in owners):
-            await _delete(client, pod)
+            await remove(client, PODS, pod)
     for (_, name), job in list(jobs.items()):
         if not is_elastic(job):
             continue
@@ -33,13 +33,11 @@ async def play_jobs(client: ApiRequests, jobs: Objects, pods: Objects) -> None:
             and not pod["metadata"].get("deletionTimestamp")
         }
         wanted = _wanted(job)
-        # It takes away first who waits, then who came last.
-        ordered = sorted(mine, key=lambda pod: (bool(_gates(mine[pod])), _number(pod)))
-        for pod in ordered[wanted:]:
-            await _delete(client, mine.pop(pod))
+        for pod in beyond(mine, wanted):
+            await remove(client, PODS, mine.pop(pod))
         free = (number for number in range(wanted + len(mine)) if f"{name}-{number}" not in mine)
         for number, _ in zip(free, range(wanted - len(mine)), strict=False):
-            await _make(client, job, f"{name}-{number}")
+            await add_pod(client, job, f"{name}-{number}", job["spec"]["template"], {})
         for pod in mine.values():
             if not _gates(pod) and look(pod, "status.phase") != "Running":
                 await _run(client, pod)
@@ -60,23 +58,26 @@ def _gates(pod: JsonObject) -> list[JsonObject]:
     return pod["spec"].get("schedulingGates") or []
 
 
-def _number(pod: str) -> int:
-    return int(pod.rpartition("-")[2])
+def beyond(pods: Mapping[str, JsonObject], wanted: int) -> list[str]:
+    """Of numbered pods those that are too many: first who waits at a gate, then who came last."""
+    return sorted(pods, key=lambda name: (bool(_gates(pods[name])), int(name.rpartition("-")[2])))[wanted:]
 
 
-async def _make(client: ApiRequests, job: JsonObject, name: str) -> None:
-    meta, template = job["metadata"], job["spec"]["template"]
-    told = template.get("metadata") or {}
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": meta["name"], "uid": meta["uid"]}
+async def add_pod(
+    client: ApiRequests, owner: JsonObject, name: str, template: JsonObject, labels: Mapping[str, str]
+) -> None:
+    """Make a pod of a template, with these labels besides, as the controller of its owner does."""
+    meta, told = owner["metadata"], template.get("metadata") or {}
+    whose = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"]}
     value = {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
             "name": name,
             "namespace": meta["namespace"],
-            "labels": told.get("labels") or {},
+            "labels": {**(told.get("labels") or {}), **labels},
             "annotations": told.get("annotations") or {},
-            "ownerReferences": [{**owner, "controller": True, "blockOwnerDeletion": True}],
+            "ownerReferences": [{**whose, "controller": True, "blockOwnerDeletion": True}],
         },
         "spec": completed(template["spec"]),
     }
@@ -91,10 +92,11 @@ async def _run(client: ApiRequests, pod: JsonObject) -> None:
         await client.merge(PODS, meta["namespace"], meta["name"], patch, subresource="status")
 
 
-async def _delete(client: ApiRequests, pod: JsonObject) -> None:
-    meta = pod["metadata"]
+async def remove(client: ApiRequests, resource: Resource, value: JsonObject) -> None:
+    """Have an object be gone at once, if it is still there."""
+    meta = value["metadata"]
     with suppress(ObjectMissing, ObjectConflict):
-        await client.delete(PODS, meta["namespace"], meta["name"], uid=meta["uid"], at_once=True)
+        await client.delete(resource, meta["namespace"], meta["name"], uid=meta["uid"], at_once=True)
 
 
 async def _show(client: ApiRequests, job: JsonObject, counts: dict[str, int]) -> None:

@@ -17,12 +17,12 @@ from events.json_path import get, look, put
 from ops.production.kubernetes.client import ApiRequests
 from services.jobs.kinds.ray import CLUSTER_AT, CLUSTER_NAME_AT
 from services.jobs.kinds.table import RAY_CLUSTER, RAY_JOB, RAY_SERVICE
-from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
+from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing
 from tests.peers.worlds.drawn import Step, World
+from tests.peers.worlds.elastic_pods import add_pod, beyond, remove
 from tests.peers.worlds.job_kinds import PLAYED, Objects, with_job_kinds
 from tests.peers.worlds.jobs import insert_changes
 from tests.peers.worlds.pods import PODS
-from tests.peers.worlds.serving_controllers import completed
 
 CLUSTERS = PLAYED["RayCluster"].resource
 RAYS = {one.kind: one.reader for one in (RAY_CLUSTER, RAY_JOB, RAY_SERVICE)}
@@ -94,12 +94,12 @@ async def operate(client: ApiRequests, jobs: Mapping[str, Objects], pods: Object
     for cluster in list(clusters.values()):
         owners = cluster["metadata"].get("ownerReferences") or ()
         if any(one["uid"] not in {each["metadata"]["uid"] for each in jobs[one["kind"]].values()} for one in owners):
-            await _delete(client, CLUSTERS, cluster)
+            await remove(client, CLUSTERS, cluster)
     living = {one["metadata"]["uid"] for one in clusters.values()}
     for pod in list(pods.values()):
         owners = pod["metadata"].get("ownerReferences") or ()
         if any(one["kind"] == CLUSTERS.kind and one["uid"] not in living for one in owners):
-            await _delete(client, PODS, pod)
+            await remove(client, PODS, pod)
     for cluster in list(clusters.values()):
         await _with_pods(client, cluster, pods)
 
@@ -113,7 +113,7 @@ async def _with_cluster(client: ApiRequests, job: JsonObject, there: JsonObject 
     runs = not get(job, played.suspend) and not played.is_over(job) and not meta.get("deletionTimestamp")
     named = CLUSTER_NAME_AT[reader]
     if not runs and there is not None:
-        await _delete(client, CLUSTERS, there)
+        await remove(client, CLUSTERS, there)
     elif runs and there is None:
         owner = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": meta["name"], "uid": meta["uid"]}
         head = {
@@ -150,12 +150,12 @@ async def _with_pods(client: ApiRequests, cluster: JsonObject, pods: Objects) ->
     for group, (most, template) in wanted.items():
         there = {pod["metadata"]["name"]: pod for pod in mine if pod["metadata"]["labels"].get(_GROUP) == group}
         many = most if runs else 0
-        for name in sorted(there, key=lambda name: (bool(_gates(there[name])), _number(name)))[many:]:
-            await _delete(client, PODS, there.pop(name))
+        for name in beyond(there, many):
+            await remove(client, PODS, there.pop(name))
         begin = f"{meta['name']}-{group}"
         free = (number for number in range(many + len(there)) if f"{begin}-{number}" not in there)
         for number, _ in zip(free, range(many - len(there)), strict=False):
-            await _make(client, cluster, f"{begin}-{number}", group, template)
+            await add_pod(client, cluster, f"{begin}-{number}", template, {_CLUSTER: meta["name"], _GROUP: group})
     workers = [pod for pod in mine if pod["metadata"]["labels"].get(_GROUP) != "head"]
     shown = {
         "desiredWorkerReplicas": sum(many for group, (many, _) in wanted.items() if group != "head") if runs else 0,
@@ -165,36 +165,3 @@ async def _with_pods(client: ApiRequests, cluster: JsonObject, pods: Objects) ->
         patch = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "status": shown}
         with suppress(ObjectConflict, ObjectMissing, ObjectInvalid):
             await client.merge(CLUSTERS, meta["namespace"], meta["name"], patch, subresource="status")
-
-
-def _gates(pod: JsonObject) -> list[JsonObject]:
-    return pod["spec"].get("schedulingGates") or []
-
-
-def _number(pod: str) -> int:
-    return int(pod.rpartition("-")[2])
-
-
-async def _make(client: ApiRequests, cluster: JsonObject, name: str, group: str, template: JsonObject) -> None:
-    meta, told = cluster["metadata"], template.get("metadata") or {}
-    owner = {"apiVersion": cluster["apiVersion"], "kind": CLUSTERS.kind, "name": meta["name"], "uid": meta["uid"]}
-    value = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": name,
-            "namespace": meta["namespace"],
-            "labels": {**(told.get("labels") or {}), _CLUSTER: meta["name"], _GROUP: group},
-            "annotations": told.get("annotations") or {},
-            "ownerReferences": [{**owner, "controller": True, "blockOwnerDeletion": True}],
-        },
-        "spec": completed(template["spec"]),
-    }
-    with suppress(ObjectConflict, ObjectInvalid):
-        await client.create(PODS, meta["namespace"], value)
-
-
-async def _delete(client: ApiRequests, resource: Resource, value: JsonObject) -> None:
-    meta = value["metadata"]
-    with suppress(ObjectMissing, ObjectConflict):
-        await client.delete(resource, meta["namespace"], meta["name"], uid=meta["uid"], at_once=True)

@@ -147,8 +147,9 @@ def test_a_die_of_a_board_in_use_is_kept_from_pods_alone_that_want_a_board_for_t
     assert uuids(on, request, **{"hami.io/gpu-scheduler-policy": policy}) == given
 
 
-def test_a_die_alone_is_the_first_that_serves_and_several_come_from_one_board() -> None:
-    dies = [
+def on_boards(strategy: str) -> list[Card]:
+    """Three of Vastai's, of which the first two lie on one board."""
+    return [
         Card(
             uuid=f"d{i}",
             index=i,
@@ -156,28 +157,20 @@ def test_a_die_alone_is_the_first_that_serves_and_several_come_from_one_board() 
             memory=0,
             model="Vastai",
             vendor="Vastai",
-            custom={STRATEGY: DIE, BOARD: board},
+            custom={STRATEGY: strategy, BOARD: board},
         )
         for i, board in enumerate("112")
     ]
+
+
+def test_a_die_alone_is_the_first_that_serves_and_several_come_from_one_board() -> None:
+    dies = on_boards(DIE)
     assert uuids(node(*dies), CardRequest(vendor="Vastai", count=1)) == ["d2"]
     assert sorted(uuids(node(*dies), CardRequest(vendor="Vastai", count=2))) == ["d0", "d1"]
 
 
 def test_boards_count_only_where_cards_are_dies() -> None:
-    cards = [
-        Card(
-            uuid=f"d{i}",
-            index=i,
-            slots=1,
-            memory=0,
-            model="Vastai",
-            vendor="Vastai",
-            custom={STRATEGY: "card", BOARD: board},
-        )
-        for i, board in enumerate("112")
-    ]
-    assert uuids(node(*cards), CardRequest(vendor="Vastai", count=2)) == ["d2", "d1"]
+    assert uuids(node(*on_boards("card")), CardRequest(vendor="Vastai", count=2)) == ["d2", "d1"]
 
 
 def test_every_vendor_has_names_of_its_own() -> None:
