@@ -12,7 +12,7 @@ SHORT = {
     "the leader of three servers is killed": Plan(seed=1, kills=2, servers=3, victims=(BUS,), commits=4, at_once=15),
     "services and three servers are upgraded in turn": Plan(seed=4, kills=0, servers=3, at_once=15, rolling=True),
     "anything is killed over and over, four partitions": divided(jobs=24, seed=1, every_s=2.0),
-    "everything between them is refused, slow and cut": Plan(seed=1, kills=0, jobs=30, at_once=15, storm=True),
+    "everything between them is refused, slow and cut": Plan(seed=1, kills=0, jobs=20, at_once=15, storm=True),
 }
 
 

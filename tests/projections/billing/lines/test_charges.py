@@ -18,6 +18,7 @@ from projections.billing.lines.charge import (
     HOUR,
     ChargeStatus,
     Piece,
+    changes,
     charges,
     covered,
     cut,
@@ -27,6 +28,7 @@ from projections.billing.lines.charge import (
 )
 from projections.billing.terms.accounts import Payer
 from projections.billing.terms.money import UNIT
+from projections.billing.terms.prices import Correction
 from projections.log_position import LogPosition
 
 FEBRUARY = parse_timestamp("2026-02-01T00:00:00Z")
@@ -375,6 +377,12 @@ def by_holder(found: Iterable[Piece]) -> dict[tuple[str, bool], int]:
     for one in found:
         sums[one.entry.holder.tenant, one.kind is LineKind.CREDIT] += one.length
     return {key: length for key, length in sums.items() if length}
+
+
+def test_of_what_happened_at_one_time_corrections_come_first() -> None:
+    told = ledger(prices("list", 0), corrected(entry=ACROSS.id, since=FEBRUARY, until=FEBRUARY + HOUR), at=MARCH)
+    told.wastes.append(replace(BACK, at=MARCH))
+    assert [type(one) for one in changes(told)] == [Correction, Waste]
 
 
 def test_what_stands_of_an_entry_is_what_credits_and_corrections_have_left() -> None:
