@@ -105,6 +105,7 @@ AREAS = {
         (
             "tests/services/runtime/partition/test_fold_order.py",
             "tests/services/runtime/partition/test_fold.py",
+            "tests/services/runtime/partition/test_forks.py",
             "tests/services/runtime/partition/test_chain.py",
             "tests/services/runtime/partition/test_turns.py",
             "tests/services/runtime/partition/test_host.py",
