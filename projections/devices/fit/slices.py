@@ -14,7 +14,6 @@ PROFILES, MOST = "profiles", "maxSlice"
 BY_AMOUNT = -1
 """The percentage of a request that names memory and cores instead of slices."""
 _NAME = re.compile(r"(\d+)g\.(\d+)gb")
-_PERCENT = 100
 _LARGEST = 1 << 15
 _MIB = 1024
 
@@ -37,7 +36,7 @@ class SliceProfile(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
         Rounded down, so that all slices of a card can be given.
         """
-        return self.slices * _PERCENT // max(most, 1)
+        return self.slices * card_checks.WHOLE // max(most, 1)
 
 
 def profiles_in(numbers: Mapping[str, str]) -> list[SliceProfile]:
@@ -55,9 +54,9 @@ def profiles_of(card: Card) -> list[SliceProfile]:
     return profiles_in(msgspec.json.decode(str(card.custom.get(PROFILES, "{}")), type=dict[str, str]))
 
 
-def most_slices(card: Card, known: list[SliceProfile]) -> int:
+def most_slices(card: Card) -> int:
     """The slices of the card's largest profile."""
-    return int(card.custom.get(MOST, 0)) or max((one.slices for one in known), default=0)
+    return int(card.custom.get(MOST, 0)) or max((one.slices for one in profiles_of(card)), default=0)
 
 
 def chosen(request: CardRequest, card: Card) -> SliceProfile | None:
@@ -65,7 +64,7 @@ def chosen(request: CardRequest, card: Card) -> SliceProfile | None:
     known = profiles_of(card)
     if request.percent != BY_AMOUNT:
         return next((one for one in known if one.slices == request.memory), None)
-    gibibytes, most = gibibytes_asked(request, known), most_slices(card, known)
+    gibibytes, most = gibibytes_asked(request, known), most_slices(card)
     return next((one for one in known if one.gibibytes >= gibibytes and one.cores(most) >= request.cores), None)
 
 
@@ -88,7 +87,7 @@ def slice_share(state: CardState, request: CardRequest) -> CardShare | NoShare:
     profile = chosen(request, card)
     if profile is None:
         return NoShare(card_checks.WRONG_MODE)
-    cores = profile.cores(most_slices(card, profiles_of(card)))
+    cores = profile.cores(most_slices(card))
     if card.memory - state.use.memory < profile.memory:
         return NoShare(card_checks.NO_MEMORY)
     if card.cores and card.cores - state.use.cores < cores:

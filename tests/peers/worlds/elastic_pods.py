@@ -17,27 +17,12 @@ Objects = Mapping[tuple[str, str], JsonObject]
 
 async def play_jobs(client: ApiRequests, jobs: Objects, pods: Objects) -> None:
     """Bring the pods of elastic Jobs to where these want them, and show on the Jobs how many there are."""
-    living = {one["metadata"]["uid"] for one in jobs.values()}
-    for pod in list(pods.values()):
-        owners = pod["metadata"].get("ownerReferences") or ()
-        if any(one["kind"] == "Job" and one["uid"] not in living for one in owners):
-            await remove(client, PODS, pod)
+    await remove_orphans(client, pods, "Job", jobs)
     for (_, name), job in list(jobs.items()):
         if not is_elastic(job):
             continue
-        uid = job["metadata"]["uid"]
-        mine = {
-            pod["metadata"]["name"]: pod
-            for pod in pods.values()
-            if any(one["uid"] == uid for one in pod["metadata"].get("ownerReferences") or ())
-            and not pod["metadata"].get("deletionTimestamp")
-        }
-        wanted = _wanted(job)
-        for pod in beyond(mine, wanted):
-            await remove(client, PODS, mine.pop(pod))
-        free = (number for number in range(wanted + len(mine)) if f"{name}-{number}" not in mine)
-        for number, _ in zip(free, range(wanted - len(mine)), strict=False):
-            await add_pod(client, job, f"{name}-{number}", job["spec"]["template"], {})
+        mine = pods_of(job, pods)
+        await bring_to(client, job, mine, _wanted(job), name, job["spec"]["template"], {})
         for pod in mine.values():
             if not _gates(pod) and look(pod, "status.phase") != "Running":
                 await _run(client, pod)
@@ -58,12 +43,45 @@ def _gates(pod: JsonObject) -> list[JsonObject]:
     return pod["spec"].get("schedulingGates") or []
 
 
-def beyond(pods: Mapping[str, JsonObject], wanted: int) -> list[str]:
-    """Of numbered pods those that are too many: first who waits at a gate, then who came last."""
-    return sorted(pods, key=lambda name: (bool(_gates(pods[name])), int(name.rpartition("-")[2])))[wanted:]
+def pods_of(owner: JsonObject, pods: Objects) -> dict[str, JsonObject]:
+    """The pods of an owner that do not end, by their names."""
+    uid = owner["metadata"]["uid"]
+    return {
+        pod["metadata"]["name"]: pod
+        for pod in pods.values()
+        if any(one["uid"] == uid for one in pod["metadata"].get("ownerReferences") or ())
+        and not pod["metadata"].get("deletionTimestamp")
+    }
 
 
-async def add_pod(
+async def remove_orphans(client: ApiRequests, pods: Objects, kind: str, owners: Objects) -> None:
+    """Have pods be gone whose owner of that kind is gone."""
+    living = {one["metadata"]["uid"] for one in owners.values()}
+    for pod in list(pods.values()):
+        whose = pod["metadata"].get("ownerReferences") or ()
+        if any(one["kind"] == kind and one["uid"] not in living for one in whose):
+            await remove(client, PODS, pod)
+
+
+async def bring_to(  # noqa: PLR0913 - all of it says which pods
+    client: ApiRequests,
+    owner: JsonObject,
+    mine: dict[str, JsonObject],
+    wanted: int,
+    begin: str,
+    template: JsonObject,
+    labels: Mapping[str, str],
+) -> None:
+    """Have an owner have so many pods, whose names begin alike: of those that are too many first who waits at a gate goes, then who came last."""
+    ordered = sorted(mine, key=lambda name: (bool(_gates(mine[name])), int(name.rpartition("-")[2])))
+    for name in ordered[wanted:]:
+        await remove(client, PODS, mine.pop(name))
+    free = (number for number in range(wanted + len(mine)) if f"{begin}-{number}" not in mine)
+    for number, _ in zip(free, range(wanted - len(mine)), strict=False):
+        await _add_pod(client, owner, f"{begin}-{number}", template, labels)
+
+
+async def _add_pod(
     client: ApiRequests, owner: JsonObject, name: str, template: JsonObject, labels: Mapping[str, str]
 ) -> None:
     """Make a pod of a template, with these labels besides, as the controller of its owner does."""

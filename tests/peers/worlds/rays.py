@@ -19,10 +19,9 @@ from services.jobs.kinds.ray import CLUSTER_AT, CLUSTER_NAME_AT
 from services.jobs.kinds.table import RAY_CLUSTER, RAY_JOB, RAY_SERVICE
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing
 from tests.peers.worlds.drawn import Step, World
-from tests.peers.worlds.elastic_pods import add_pod, beyond, remove
+from tests.peers.worlds.elastic_pods import bring_to, pods_of, remove, remove_orphans
 from tests.peers.worlds.job_kinds import PLAYED, Objects, with_job_kinds
 from tests.peers.worlds.jobs import insert_changes
-from tests.peers.worlds.pods import PODS
 
 CLUSTERS = PLAYED["RayCluster"].resource
 RAYS = {one.kind: one.reader for one in (RAY_CLUSTER, RAY_JOB, RAY_SERVICE)}
@@ -91,15 +90,11 @@ async def operate(client: ApiRequests, jobs: Mapping[str, Objects], pods: Object
     for kind in (RAY_JOB.kind, RAY_SERVICE.kind):
         for (space, name), job in list(jobs.get(kind, {}).items()):
             await _with_cluster(client, job, clusters.get((space, _named(name))))
+    living = {one["metadata"]["uid"] for kind in RAYS for one in jobs.get(kind, {}).values()}
     for cluster in list(clusters.values()):
-        owners = cluster["metadata"].get("ownerReferences") or ()
-        if any(one["uid"] not in {each["metadata"]["uid"] for each in jobs[one["kind"]].values()} for one in owners):
+        if any(one["uid"] not in living for one in cluster["metadata"].get("ownerReferences") or ()):
             await remove(client, CLUSTERS, cluster)
-    living = {one["metadata"]["uid"] for one in clusters.values()}
-    for pod in list(pods.values()):
-        owners = pod["metadata"].get("ownerReferences") or ()
-        if any(one["kind"] == CLUSTERS.kind and one["uid"] not in living for one in owners):
-            await remove(client, PODS, pod)
+    await remove_orphans(client, pods, CLUSTERS.kind, clusters)
     for cluster in list(clusters.values()):
         await _with_pods(client, cluster, pods)
 
@@ -141,22 +136,12 @@ async def _with_pods(client: ApiRequests, cluster: JsonObject, pods: Objects) ->
     for one in spec.get("workerGroupSpecs") or ():
         hosts = max(one.get("numOfHosts") or 1, 1)
         wanted[one["groupName"]] = (one.get("replicas", 1) * hosts, one["template"])
-    mine = [
-        pod
-        for pod in pods.values()
-        if any(one["uid"] == meta["uid"] for one in pod["metadata"].get("ownerReferences") or ())
-        and not pod["metadata"].get("deletionTimestamp")
-    ]
+    mine = pods_of(cluster, pods)
     for group, (most, template) in wanted.items():
-        there = {pod["metadata"]["name"]: pod for pod in mine if pod["metadata"]["labels"].get(_GROUP) == group}
-        many = most if runs else 0
-        for name in beyond(there, many):
-            await remove(client, PODS, there.pop(name))
-        begin = f"{meta['name']}-{group}"
-        free = (number for number in range(many + len(there)) if f"{begin}-{number}" not in there)
-        for number, _ in zip(free, range(many - len(there)), strict=False):
-            await add_pod(client, cluster, f"{begin}-{number}", template, {_CLUSTER: meta["name"], _GROUP: group})
-    workers = [pod for pod in mine if pod["metadata"]["labels"].get(_GROUP) != "head"]
+        there = {name: pod for name, pod in mine.items() if pod["metadata"]["labels"].get(_GROUP) == group}
+        labels = {_CLUSTER: meta["name"], _GROUP: group}
+        await bring_to(client, cluster, there, most if runs else 0, f"{meta['name']}-{group}", template, labels)
+    workers = [pod for pod in mine.values() if pod["metadata"]["labels"].get(_GROUP) != "head"]
     shown = {
         "desiredWorkerReplicas": sum(many for group, (many, _) in wanted.items() if group != "head") if runs else 0,
         "availableWorkerReplicas": sum(look(pod, "status.phase") == "Running" for pod in workers),
