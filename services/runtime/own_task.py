@@ -6,7 +6,7 @@ from typing import Any
 
 
 async def in_own_task(work: Coroutine[Any, Any, None]) -> None:
-    """Await work; a cancellation ends it, and is raised even when the work fails while it ends.
+    """Await work; a cancellation ends it as `stopped` does, and is raised even when the work fails while it ends.
 
     Before Python 3.13 a `TaskGroup` that fails while it is cancelled raises only the failure, and leaves the awaiting
     task marked as cancelled when nobody has cancelled it.
@@ -15,8 +15,7 @@ async def in_own_task(work: Coroutine[Any, Any, None]) -> None:
     try:
         await asyncio.wait({task})
     except asyncio.CancelledError:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await stopped(task)
         raise
     task.result()
 
@@ -25,9 +24,10 @@ async def stopped(task: "asyncio.Task[None]") -> None:
     """Cancel the services and wait for their end, but not for ever.
 
     Before Python 3.12 a client's `wait_for` can swallow a cancellation; the event loop's own end then gets it out.
+    What fails while it ends anyway is told to nobody.
     """
     task.cancel()
-    await asyncio.wait({task}, timeout=_PATIENCE_S)
+    await asyncio.wait({asyncio.gather(task, return_exceptions=True)}, timeout=_PATIENCE_S)
 
 
 _PATIENCE_S = 5.0

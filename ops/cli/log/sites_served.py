@@ -11,7 +11,7 @@ import msgspec
 from rich.console import Console
 
 from ops.cli.failures import known_failures
-from ops.cli.serving.serve import stop_signal
+from ops.cli.serving.serve import until_stopped
 from ops.files.reading import bytes_of, json_of
 from ops.files.run_folder import held, keep_from_demos
 from ops.files.whole_file import write_whole
@@ -44,7 +44,8 @@ def run_hub(
     with known_failures((SiteRefused,)) as outcome:
         for site in sites:
             check_site(site)
-        run(_serve(data.resolve(), sorted(set(sites)), address, host, port, nats, console))
+        run(until_stopped(_serve(data.resolve(), sorted(set(sites)), address, host, port, nats, console)))
+        console.print("stopped")
         outcome.code = 0
     return outcome.code
 
@@ -114,24 +115,19 @@ async def _serve(
             {one: f"nats://{copier_user(one)}:{passwords[copier_user(one)]}@127.0.0.1:{server.port}" for one in sites}
         )
         stack.push_async_callback(copies.close)
-        await _until_stopped(copies, console)
-    console.print("stopped")
+        await _watch(copies, console)
 
 
-async def _until_stopped(copies: SiteCopies, console: Console) -> None:
-    stop, told = stop_signal(), dict[str, str]()
-    while not stop.is_set():
+async def _watch(copies: SiteCopies, console: Console) -> None:
+    told = dict[str, str]()
+    while True:
         await copies.look(copy=True)
         for site, one in copies.states.items():
             known = _standing(one, told.get(site, ""))
             if told.get(site) != known:
                 told[site] = known
                 console.print(one.describe(), highlight=False)
-        try:
-            async with asyncio.timeout(_EVERY_S if all(one.connected for one in copies.states.values()) else _SOON_S):
-                await stop.wait()
-        except TimeoutError:
-            continue
+        await asyncio.sleep(_EVERY_S if all(one.connected for one in copies.states.values()) else _SOON_S)
 
 
 def _standing(one: SiteState, before: str) -> str:

@@ -11,7 +11,7 @@ from rich.console import Console
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of, bus_of
-from ops.cli.serving.serve import stop_signal
+from ops.cli.serving.serve import until_stopped
 from ops.cli.serving.webhook_commands import from_files, from_secret, keep_shown
 from ops.console.gate import AskersAccess
 from ops.console.guard import ConsoleUnserved, check_address
@@ -76,13 +76,13 @@ def run_console(source: LogSource, asked: ConsoleOptions, console: Console) -> i
     with known_failures() as outcome:
         asked.check()
         tune_memory()
-        run(_serve(source, asked, console))
+        run(until_stopped(_serve(source, asked, console)))
+        console.print("stopped")
         outcome.code = 0
     return outcome.code
 
 
 async def _serve(source: LogSource, asked: ConsoleOptions, console: Console) -> None:
-    stop = stop_signal()
     async with AsyncExitStack() as stack:
         door = await _door(asked, stack)
         bus = await stack.enter_async_context(bus_of(source))
@@ -91,12 +91,8 @@ async def _serve(source: LogSource, asked: ConsoleOptions, console: Console) -> 
         name = f"[{asked.address}]" if ":" in asked.address else asked.address
         scheme = "https" if door.tls is not None else "http"
         console.print(f"console on {scheme}://{name}:{served.port}/ (Ctrl-C stops)", highlight=False, markup=False)
-        stopping = asyncio.create_task(stop.wait())
-        await asyncio.wait({stopping, served.following}, return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        if served.following.done():
-            served.following.result()
-    console.print("stopped")
+        await asyncio.wait({served.following})
+        served.following.result()
 
 
 async def _door(asked: ConsoleOptions, stack: AsyncExitStack) -> Door:

@@ -35,7 +35,6 @@ from ops.production.wiring import Running
 from ops.terminal.endings import complain
 from services.runtime.cluster_port import Connector, Reader, Watches, Writer
 from services.runtime.log_errors import LogUnavailable
-from services.runtime.own_task import stopped
 
 NOWHERE = Endpoint()
 ON_CLUSTER = ("watcher", "applier", MULTIKUEUE)
@@ -85,7 +84,7 @@ def run_service(
             settings,
             console,
         )
-        run(serving)
+        run(until_stopped(serving))
         outcome.code = 0
     return outcome.code
 
@@ -111,22 +110,22 @@ def run_up_on_cluster(
         settings = settings_of(config, console)
         tune_memory()
         handing_out = HandingOut(data.resolve() / "witness", hand_out, timestamp) if hand_out else None
-        run(
-            _up_on_cluster(
-                data,
-                kubeconfig,
-                context,
-                nats,
-                metrics,
-                pages,
-                settings,
-                rolled,
-                handing_out,
-                partitions,
-                joining,
-                console,
-            )
+        serving = _up_on_cluster(
+            data,
+            kubeconfig,
+            context,
+            nats,
+            metrics,
+            pages,
+            settings,
+            rolled,
+            handing_out,
+            partitions,
+            joining,
+            console,
         )
+        run(until_stopped(serving))
+        console.print("stopped")
         outcome.code = 0
     return outcome.code
 
@@ -191,7 +190,7 @@ async def _serve_one(
         await stack.enter_async_context(metrics_served(running, metrics))
         await stack.enter_async_context(health_served(running, health))
         console.print(f"{service} on {without_password(nats)} (Ctrl-C stops)", highlight=False)
-        await until_stopped(running.run())
+        await running.run()
 
 
 async def _up_on_cluster(
@@ -243,8 +242,7 @@ async def _up_on_cluster(
         await stack.enter_async_context(console_beside(nats, pages, console))
         if server is not None:
             await stack.enter_async_context(kept(server, running.disk_full))
-        await until_stopped(running.run())
-    console.print("stopped")
+        await running.run()
 
 
 def metrics_served(running: Running, at: Endpoint) -> AbstractAsyncContextManager[None]:
@@ -296,14 +294,18 @@ async def reached(nats: str, console: Console) -> JetStreamBus:
 
 
 async def until_stopped(serving: Coroutine[Any, Any, None]) -> None:
-    """Serve until a signal comes, or what serves fails."""
+    """Serve, from the first thing that it needs, until a signal comes or it fails; what it holds is let go of.
+
+    In a container nothing else ends a first process: a signal that it does not ask for does not reach it.
+    """
     task = asyncio.create_task(serving)
     stop = asyncio.create_task(stop_signal().wait())
     await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
-    if task.done():
-        stop.cancel()
+    stop.cancel()
+    task.cancel()
+    await asyncio.wait({task})
+    if not task.cancelled():
         task.result()
-    await stopped(task)
 
 
 def stop_signal() -> asyncio.Event:

@@ -9,7 +9,7 @@ from rich.console import Console
 from events.settings import SettingsObserved
 from ops.cli.failures import known_failures
 from ops.cli.serving.console_beside import console_beside
-from ops.cli.serving.serve import metrics_served, settings_of, stop_signal
+from ops.cli.serving.serve import metrics_served, settings_of, until_stopped
 from ops.production.archive.archivist import RollLimits
 from ops.production.listeners.endpoint import Endpoint
 from ops.production.log.sites import Joining
@@ -40,7 +40,9 @@ def run_up_embedded(
         settings = settings_of(config, console)
         pools = () if no_nodes else read_pools(nodes) if nodes is not None else None
         tune_memory()
-        run(_up_embedded(data, scale, port, metrics, pages, settings, rolled, pools, partitions, joining, console))
+        serving = _up_embedded(data, scale, port, metrics, pages, settings, rolled, pools, partitions, joining, console)
+        run(until_stopped(serving))
+        console.print("stopped")
         outcome.code = 0
     return outcome.code
 
@@ -79,9 +81,8 @@ async def _up_embedded(
             f"try: kubectl --kubeconfig {data}/kubeconfig get clusterqueues    (Ctrl-C stops)", highlight=False
         )
         loading = asyncio.create_task(on.cluster.load_built_in())
-        stop = stop_signal()
-        done, _ = await asyncio.wait({on.task, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
-        loading.cancel()
-        if on.task in done:
-            on.task.result()
-    console.print("stopped")
+        try:
+            await asyncio.wait({on.task})
+        finally:
+            loading.cancel()
+        on.task.result()

@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from ops.cli.serving.serve import until_stopped
 from ops.cli.serving.webhook_commands import Source, from_files, from_secret, keep_shown
 from ops.production.fold_positions import fold_positions
 from ops.production.kubernetes.client import KubeClient
@@ -70,7 +69,7 @@ async def serve_here(asked: VisibilityOptions, console: Console) -> None:
         console.print(
             f"visibility API on port {found}, bus {without_password(asked.nats)} (Ctrl-C stops)", highlight=False
         )
-        await until_stopped(running.run())
+        await running.run()
 
 
 async def serve_to_api_server(asked: VisibilityOptions, console: Console) -> None:
@@ -99,7 +98,7 @@ async def serve_to_api_server(asked: VisibilityOptions, console: Console) -> Non
         found = await stack.enter_async_context(serving(visibility, asked.host, asked.port, certificate.context))
         await stack.enter_async_context(served(running, asked.metrics))
         console.print(f"visibility API on port {found}, bus and cluster {client.host} (Ctrl-C stops)", highlight=False)
-        await until_stopped(running.run())
+        await running.run()
 
 
 def _lag(asked: VisibilityOptions, running: Running) -> LagMetrics | None:

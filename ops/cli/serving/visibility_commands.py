@@ -64,6 +64,7 @@ def visibility(
     Example: kuelog visibility, then: curl localhost:8082/apis/visibility.kueue.x-k8s.io/v1beta2/clusterqueues/q/pendingworkloads
     """
     from ops.cli.failures import known_failures  # noqa: PLC0415 - a command loads what it needs
+    from ops.cli.serving.serve import until_stopped  # noqa: PLC0415
     from ops.cli.serving.visibility import VisibilityOptions, serve_here, serve_to_api_server  # noqa: PLC0415
     from ops.production.process.event_loop import run  # noqa: PLC0415
 
@@ -87,6 +88,6 @@ def visibility(
     if here and (client_ca is not None or allowed_names):
         raise typer.BadParameter("--client-ca needs a cluster that says who may read: name it with --kubeconfig")
     with known_failures() as outcome:
-        run(serve_here(asked, console) if here else serve_to_api_server(asked, console))
+        run(until_stopped(serve_here(asked, console) if here else serve_to_api_server(asked, console)))
         outcome.code = 0
     raise typer.Exit(outcome.code)

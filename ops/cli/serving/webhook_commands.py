@@ -10,7 +10,7 @@ from rich.console import Console
 
 from events.settings import SettingsObserved
 from ops.cli.failures import known_failures
-from ops.cli.serving.serve import settings_of, stop_signal
+from ops.cli.serving.serve import settings_of, until_stopped
 from ops.production.kubernetes.client import connect
 from ops.production.kubernetes.reflector import Reflector
 from ops.production.listeners.certificate import Certificate
@@ -49,7 +49,7 @@ def run_webhook(
         return complain(f"{cert_dir}: there is no tls.crt; cert-manager writes tls.crt and tls.key")
     with known_failures() as outcome:
         settings = settings_of(config, console)
-        run(_serve(kubeconfig, context, port, cert_dir, namespace, name, settings))
+        run(until_stopped(_serve(kubeconfig, context, port, cert_dir, namespace, name, settings)))
         outcome.code = 0
     return outcome.code
 
@@ -88,16 +88,15 @@ async def _serve(
             *([asyncio.create_task(remote.run())] if remote is not None else []),
             asyncio.create_task(keep_shown(certificate, source)),
         ]
-        stop = asyncio.create_task(stop_signal().wait())
         try:
             await stack.enter_async_context(served_webhooks(app, certificate, port))
-            done, _ = await asyncio.wait([*tasks, stop], return_when=asyncio.FIRST_COMPLETED)
-            for task in done - {stop}:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
                 task.result()
         finally:
-            for task in (*tasks, stop):
+            for task in tasks:
                 task.cancel()
-            await asyncio.wait({*tasks, stop})
+            await asyncio.wait(tasks)
 
 
 Source = Callable[[], Awaitable[tuple[str, str]]]
