@@ -20,7 +20,7 @@ from projections.fair_sharing.state import LedgerState
 from projections.fair_sharing.usage_mode import by_usage
 from projections.queues.active_condition import ActiveCondition, check_active, cluster_queue_active, local_queue_active
 from projections.queues.state import QueueState
-from projections.queues.waiting import beside
+from projections.queues.waiting import beside, in_line
 from projections.quota.columns import Column, Usage
 from projections.quota.node import Node
 from projections.quota.state import QuotaState
@@ -112,8 +112,8 @@ class Tally(msgspec.Struct):
 def tallies(world: QueueState, name: str) -> dict[str, Tally]:
     """The pending workloads of a cluster queue and those that hold its quota, by local queue."""
     found: dict[str, Tally] = {}
-    line, workloads = world.lines.of(name), world.workloads
-    for key in (*line.waiting, *beside(world, name)):
+    workloads = world.workloads
+    for key in (*in_line(world, name), *beside(world, name)):
         local_queue = workloads[key].local_queue
         tally = found.get(local_queue)
         if tally is None:
@@ -129,10 +129,6 @@ def tallies(world: QueueState, name: str) -> dict[str, Tally]:
         if workload.admitted:
             tally.admitted += 1
             _add(tally.used, usage)
-    for local_queue, tally in found.items():
-        queue = world.local_queues.get(local_queue)
-        if queue is None or queue.stop is not StopPolicy.NONE:
-            tally.pending = 0
     return found
 
 

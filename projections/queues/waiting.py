@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from events.amount import Requests, add_requests, scale_requests
-from events.quota import ClusterQueueObserved
+from events.quota import ClusterQueueObserved, StopPolicy
 from projections.devices.state import DeviceState, config_of
 from projections.queues.pending_queues import PendingQueues
 from projections.queues.state import QueueState
@@ -20,8 +20,11 @@ NO_RESERVATION, UNSATISFIED_CHECKS = "NoReservation", "UnsatisfiedAdmissionCheck
 
 
 def in_line(world: QueueState, cluster_queue: str) -> list[str]:
-    """Workloads whose turn comes, as far as nobody has found yet that they don't fit."""
-    return list(world.lines.of(cluster_queue).waiting)
+    """Workloads whose turn comes, as far as nobody has found yet that they don't fit.
+
+    Rule: docs/rules/queues.md#pending
+    """
+    return [key for key in world.lines.of(cluster_queue).waiting if _is_taken_in(world, key)]
 
 
 def beside(world: QueueState, cluster_queue: str) -> list[str]:
@@ -36,7 +39,13 @@ def beside(world: QueueState, cluster_queue: str) -> list[str]:
         if why not in _NOT_PENDING
         and world.workloads[key].spec.active
         and (why != "Misconfigured" or key in line.refused)
+        and _is_taken_in(world, key)
     ]
+
+
+def _is_taken_in(world: QueueState, key: str) -> bool:
+    local_queue = world.local_queues.get(world.workloads[key].local_queue)
+    return local_queue is not None and local_queue.stop is StopPolicy.NONE
 
 
 def asked(world: DeviceState, queue: ClusterQueueObserved, keys: Iterable[str]) -> Requests:

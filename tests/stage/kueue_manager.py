@@ -16,6 +16,7 @@ import yaml
 from events.json_object import JsonObject
 from ops.production.kubernetes.client import KubeClient, path_of
 from services.runtime.cluster_port import ObjectMissing, Resource
+from tests.stage.api_server import ADMIN
 from tests.stage.installation import APPLY, DEFINED, put_there, served
 from tests.stage.ports import reserved_port
 
@@ -124,7 +125,7 @@ class KueueManager:
         self._gates = {"VisibilityOnDemand": False, **(gates or {})}
         self._frameworks = ["batch/job", "pod", "deployment", "statefulset", *frameworks]
         self._program, self._kubeconfig, self._folder = program, kubeconfig, folder
-        self._port, self._health = reserved_port(), reserved_port()
+        self._port, self._health, self._metrics = reserved_port(), reserved_port(), reserved_port()
         self._process: Popen[bytes] | None = None
 
     async def install(self, client: KubeClient, definitions: Sequence[JsonObject]) -> None:
@@ -180,6 +181,16 @@ class KueueManager:
             self._process.terminate()
             await asyncio.to_thread(self._process.wait)
             self._process = None
+
+    async def metrics(self) -> str:
+        """What it tells Prometheus."""
+        headers = {"Authorization": f"Bearer {ADMIN}"}
+        address = f"https://127.0.0.1:{self._metrics}/metrics"
+        async with (
+            aiohttp.ClientSession(headers=headers, raise_for_status=True) as session,
+            session.get(address, ssl=False) as answer,  # Nobody has signed its certificate.
+        ):
+            return await answer.text()
 
     def why_it_ended(self) -> str:
         """What it has said last, if it has ended by itself; empty while it runs, and when it was stopped."""
@@ -242,7 +253,7 @@ class KueueManager:
             "apiVersion": "config.kueue.x-k8s.io/v1beta2",
             "kind": "Configuration",
             "health": {"healthProbeBindAddress": f"127.0.0.1:{self._health}"},
-            "metrics": {"bindAddress": "0"},
+            "metrics": {"bindAddress": f"127.0.0.1:{self._metrics}", "enableClusterQueueResources": True},
             "webhook": {"host": "127.0.0.1", "port": self._port, "certDir": str(certificates)},
             "leaderElection": {"leaderElect": False},
             "clientConnection": {"qps": 50, "burst": 100},

@@ -13,7 +13,9 @@ from tests.peers.worlds.difference import Difference, differences
 from tests.peers.worlds.drawn import World
 from tests.peers.worlds.elastic_apart import ElasticApart
 from tests.peers.worlds.end_of_comparison import child_lost, why_it_ends
+from tests.peers.worlds.events_apart import name_of_event
 from tests.peers.worlds.jobs_apart import JobsApart
+from tests.peers.worlds.metrics_apart import name_of_metric
 from tests.peers.worlds.seen import Seen
 from tests.peers.worlds.serving_apart import ServingApart
 from tests.peers.worlds.standing import (
@@ -125,6 +127,9 @@ MEANT = {
     "those that stay twice": "Kueue 0.17 counts pods of a job that grows twice, where they were and where they stay: docs/rules/topology.md#elastic",
     "moves while it waits": "Kueue 0.17 refuses another queue for a LeaderWorkerSet, here it may have one while none of its pods is ready: docs/jobs.md#what-serves",
     "pods refused": "Kueue queues a LeaderWorkerSet none of whose pods the API server takes in; here pods wait, and there are none: docs/jobs.md#what-serves",
+    "cohorts that change": "Kueue 0.17 goes on telling of a cohort whose queues have left it, and takes more of one than a deleted Cohort had lent to it",
+    "counted anew": "Kueue forgets what it has counted of a local queue that is stopped or deleted: docs/metrics.md#differences",
+    "said in an Event": "an Event says as well that a queue that a workload waits for takes nothing in, and that one without quota was deactivated",
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
 """By name, why what is different is meant, or is chance on Kueue's side."""
@@ -241,8 +246,14 @@ class _Around:
             or self._jobs.name(one, self.there, self.here)
             or self._asked.name(one, self.there, self.here, self._said_of_checks)
             or self._claims.name(one, self._theirs)
+            or name_of_metric(self._world, one)
+            or name_of_event(one, self.here)
         )
-        if apart or one.path[0] in ("jobs", "pods", "asked", "standing") or one.path[2:3] == ("made",):
+        if (
+            apart
+            or one.path[0] in ("jobs", "metrics", "events", "pods", "asked", "standing")
+            or one.path[2:3] == ("made",)
+        ):
             return apart
         return self._of_workload(one) if one.path[0] == "workloads" else self._of_queue(one)
 

@@ -50,6 +50,8 @@ FEATURES = (
     "gates",
     "claims",
     "rays",
+    "metrics",
+    "events",
 )
 """What worlds may have; those that come last are drawn last, so that a world without them stays as it was."""
 WITH_DEFINITIONS = frozenset({"kinds", "trainjobs", "serving", "rays"})
@@ -205,6 +207,8 @@ _HOW_OFTEN = {
     "gates": 0.0,
     "claims": 0.0,
     "rays": 0.0,
+    "metrics": 0.0,
+    "events": 0.0,
 }
 """How likely a world has it; what takes time or needs a configuration has only who always asks for it."""
 STARTS = "example.com/starts"

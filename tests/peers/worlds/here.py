@@ -4,15 +4,20 @@ import asyncio
 import contextvars
 import random
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from msgspec.structs import replace
+from prometheus_client.registry import Collector
 
 from events.json_object import JsonObject
 from ops.production.configuration.configuration_file import configuration_of
 from ops.production.kubernetes.reflector import Reflector
 from ops.production.log.jetstream.shelf import MemoryShelf
 from ops.production.log.memory import MemoryBus
+from ops.production.metrics.counters.followers import CountersFollowers
+from ops.production.metrics.counters.queue_counters import CounterMetrics
+from ops.production.metrics.queues import QueueMetrics
 from ops.production.process.clock import ScaledClock
 from ops.production.served import SERVICES
 from ops.production.wiring import Ports, Running
@@ -26,12 +31,14 @@ from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
 from services.provisioning_kinds import REQUESTS, TEMPLATES
 from services.runtime.tracing import NoTracer
 from tests.peers.worlds.claims import LATER_NAMES
+from tests.peers.worlds.cluster_events import told_in_events
 from tests.peers.worlds.doing import MANAGED, WORKLOADS, collect, do, make, start
 from tests.peers.worlds.drawn import CONFIGURED, WITH_DEFINITIONS, World
 from tests.peers.worlds.elastic_pods import play_jobs
 from tests.peers.worlds.job_kinds import STORED_AT, Objects, show_as_controllers
 from tests.peers.worlds.jobs import suspend_and_resume
 from tests.peers.worlds.limit_ranger import limited
+from tests.peers.worlds.metrics import told_of_world
 from tests.peers.worlds.provisioning import KEYS as ASKED_AT
 from tests.peers.worlds.rays import CLUSTERS, operate
 from tests.peers.worlds.seen import Seen, seen
@@ -129,6 +136,7 @@ class _Played:
         """What was seen after each step."""
         self._known: dict[str, str] = {}
         self._serving: ServingControllers | None = None
+        self._metrics: Sequence[Collector] = ()
 
     def _named(self, operation: str, kind: ApiKind, value: Any) -> Any:
         given = kind.kind in MANAGED and operation == "CREATE" and not _is_one_of_many(kind.kind, value)
@@ -180,7 +188,13 @@ class _Played:
             store.of(f"{one}.kueue.x-k8s.io") for one in ("workloads", "clusterqueues", "localqueues")
         )
         jobs, pods = store.of("jobs.batch"), store.of("pods")
-        return seen(workloads, queues, doors, jobs, pods, self._others(), self._asked(), self._world.space, self._known)
+        space = self._world.space
+        found = seen(workloads, queues, doors, jobs, pods, self._others(), self._asked(), space, self._known)
+        if "metrics" in self._world.features:
+            found["metrics"] = told_of_world(chain(*(one.collect() for one in self._metrics)), space)
+        if "events" in self._world.features:
+            found["events"] = told_in_events(store.of("events").values(), workloads, space, self._known)
+        return found
 
     def _others(self) -> dict[str, Objects]:
         """Jobs of other kinds, by these."""
@@ -229,7 +243,11 @@ class _Played:
             shelf=MemoryShelf(),
         )
         running = Running(ports, SERVICES, settings=self._settings, replica="kuelog", tracer=NoTracer())
-        await running.run()
+        counting = CountersFollowers(running)
+        self._metrics = (QueueMetrics(running.world_of_queues, self._clock.now), CounterMetrics(counting))
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(counting.run())
+            tasks.create_task(running.run())
 
 
 def _is_one_of_many(kind: str, value: JsonObject) -> bool:

@@ -8,6 +8,8 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from prometheus_client.core import Metric
+
 from events.json_object import JsonObject
 from events.json_path import look
 from events.timestamp import format_timestamp
@@ -15,12 +17,14 @@ from ops.production.kubernetes.client import KubeClient, connect
 from services.provisioning_kinds import REQUESTS, TEMPLATES
 from services.runtime.cluster_port import ObjectConflict, ObjectMissing
 from tests.peers.build import API_SERVER, KUEUE
+from tests.peers.worlds.cluster_events import told_in_events
 from tests.peers.worlds.doing import MANAGED, collect, do, make, resource_of, show, start
 from tests.peers.worlds.drawn import CONFIGURED, World
 from tests.peers.worlds.elastic import is_elastic
 from tests.peers.worlds.elastic_pods import play_jobs
 from tests.peers.worlds.job_kinds import PLAYED, STORED_AT, Objects, show_as_controllers
 from tests.peers.worlds.jobs import job_of, suspend_and_resume
+from tests.peers.worlds.metrics import told_by_kueue, told_of_world
 from tests.peers.worlds.provisioning import KEYS as ASKED_AT
 from tests.peers.worlds.provisioning import forget_earlier
 from tests.peers.worlds.rays import RAYS, operate
@@ -101,6 +105,7 @@ class Kueue:
             await self._rest(worlds, answers)
             if why := self._manager.why_it_ended():
                 raise KueueEnded(f"Kueue's manager has ended in step {number} of worlds {worlds[0].seed} and on: {why}")
+            told = await self._metrics() if any("metrics" in world.features for world in mine) else ()
             for world in mine:
                 if answers[world.seed].broken:
                     continue
@@ -110,6 +115,13 @@ class Kueue:
                     name for space, name in self._wavering if space == world.space
                 }:
                     found["workloads"][name]["wavers"] = True
+                if "metrics" in world.features:
+                    found["metrics"] = told_of_world(told, world.space)
+                if "events" in world.features:
+                    said = await self._client.request("GET", f"/api/v1/namespaces/{world.space}/events")
+                    found["events"] = told_in_events(
+                        said["items"], self._caches.of(WORKLOADS), world.space, answers[world.seed].known
+                    )
                 answers[world.seed].seen.append(found)
                 answers[world.seed].uids.update(
                     (name, one["metadata"]["uid"])
@@ -118,6 +130,9 @@ class Kueue:
                     if space == world.space
                 )
         return answers
+
+    async def _metrics(self) -> Sequence[Metric]:
+        return told_by_kueue(await self._manager.metrics())
 
     async def clear(self, worlds: Sequence[World]) -> None:
         """Take away the workloads of worlds that are over: one that waits for its checks would hold up all others under `blockAdmission`."""

@@ -1,9 +1,12 @@
-"""What those who wait for a queue ask for together."""
+"""Who waits for a queue, and what they ask for together."""
 
+from msgspec.structs import replace
+
+from events.control import ObjectRemoved
 from events.pod_set import ContainerShape, PodShape
-from events.quota import RuntimeClassObserved
+from events.quota import RuntimeClassObserved, StopPolicy
 from events.workload import PodsReclaimed
-from projections.queues.waiting import asked
+from projections.queues.waiting import asked, beside, in_line
 from tests.projections.quota.test_adjusted_pods import asking, limits, platform
 
 
@@ -18,3 +21,19 @@ def test_what_a_queue_is_asked_for_is_what_it_would_be_charged_for_the_pods_that
     )
     queue = story.world.cluster_queues["cq"]
     assert asked(story.world, queue, ["team/w"]) == {"cpu": 2500, "memory": 1024, "pods": 2}
+
+
+def test_whose_local_queue_is_held_or_gone_neither_is_in_line_nor_waits_beside_it() -> None:
+    story = platform("cpu", nominal=0)
+    story.told(asking(PodShape(containers=(ContainerShape(name="c", requests={"cpu": 1000}),)), count=1))
+    assert story.decided()
+    world, local_queue = story.world, story.world.local_queues["team/lq"]
+    assert (in_line(world, "cq"), beside(world, "cq")) == ([], ["team/w"])
+    story.told(replace(local_queue, stop=StopPolicy.HOLD))
+    assert (in_line(world, "cq"), beside(world, "cq")) == ([], [])
+    assert story.decided()
+    assert (in_line(world, "cq"), beside(world, "cq")) == ([], [])
+    story.told(local_queue)
+    assert in_line(world, "cq") + beside(world, "cq") == ["team/w"]
+    story.told(ObjectRemoved(kind="LocalQueue", namespace="team", name="lq"))
+    assert in_line(world, "cq") + beside(world, "cq") == []
