@@ -170,30 +170,48 @@ def mark_patch(found: JsonObject, application: Application) -> JsonObject | None
     return {**patch, "spec": {"active": application.of.spec.active}} if shown < switched else patch
 
 
+def _pods_differ(found: JsonObject, workload: Workload) -> bool:
+    """Whether an object asks for other pods than its job does by now."""
+    digest = object_at(found["metadata"], "annotations").get(POD_SETS, pod_sets_digest(workload))
+    asked = [(one.name, one.count) for one in workload.spec.pod_sets]
+    shown = [(one.get("name", "main"), one.get("count", 1)) for one in objects_at(object_at(found, "spec"), "podSets")]
+    return digest != pod_sets_digest(workload) or asked != shown
+
+
+def _gates_differ(found: JsonObject, workload: Workload) -> bool:
+    """Whether an object says that something else keeps it out of the queue than its job does."""
+    return object_at(found["metadata"], "annotations").get(ADMISSION_GATED_BY, "") != gates_of(workload)
+
+
+def _class_differs(found: JsonObject, workload: Workload) -> bool:
+    """Whether an object names another priority class than its job; while it holds quota that of its pods, or none, stays."""
+    shown, named = object_at(object_at(found, "spec"), "priorityClassRef"), workload.spec.priority_class
+    if workload.reserved or workload.finished:
+        if named is None or not named.workload or shown.get("kind") != "WorkloadPriorityClass":
+            return False
+        return shown.get("name") != named.name
+    return shown.get("name", "") != ("" if named is None else named.name)
+
+
 def spec_differs(found: JsonObject, workload: Workload) -> bool:
     """Whether an object asks for something else than its job does by now.
 
     While it holds quota what it asks for is what it was given for, but for the priority and its class, and fewer pods of an elastic job. Pod sets that
     somebody else has written are known by their names and counts alone.
     """
-    spec, meta = object_at(found, "spec"), found["metadata"]
-    if spec.get("priority", 0) != workload.spec.priority or _class_differs(spec, workload):
+    spec = object_at(found, "spec")
+    if spec.get("priority", 0) != workload.spec.priority or _class_differs(found, workload):
         return True
     if workload.finished:
         return False
     others = not workload.admitted and spec.get(TIME) != seconds_of(workload.spec.max_execution)
     if workload.reserved:
         return others or bool(_smaller(found, workload))
-    annotations = object_at(meta, "annotations")
-    digest = annotations.get(POD_SETS, pod_sets_digest(workload))
-    asked = [(one.name, one.count) for one in workload.spec.pod_sets]
-    shown = [(one.get("name", "main"), one.get("count", 1)) for one in objects_at(spec, "podSets")]
     return (
-        digest != pod_sets_digest(workload)
-        or asked != shown
+        _pods_differ(found, workload)
         or spec.get("queueName", workload.spec.queue) != workload.spec.queue
         or others
-        or (not workload.in_cluster.prebuilt and annotations.get(ADMISSION_GATED_BY, "") != gates_of(workload))
+        or (not workload.in_cluster.prebuilt and _gates_differ(found, workload))
     )
 
 
@@ -216,22 +234,24 @@ def priority_patch(found: JsonObject, workload: Workload) -> JsonObject | None:
     return {"metadata": meta, "spec": {"priority": asked.priority}}
 
 
-def _class_differs(spec: JsonMapping, workload: Workload) -> bool:
-    """Whether an object names another priority class than its job; while it holds quota that of its pods, or none, stays."""
-    shown, named = object_at(spec, "priorityClassRef"), workload.spec.priority_class
-    if workload.reserved or workload.finished:
-        if named is None or not named.workload or shown.get("kind") != "WorkloadPriorityClass":
-            return False
-        return shown.get("name") != named.name
-    return shown.get("name", "") != ("" if named is None else named.name)
-
-
 def _smaller(found: JsonObject, workload: Workload) -> list[JsonObject]:
     """The pod sets of an object whose elastic job has become smaller, with their counts of now; none where it has not."""
     counts = {one.name: one.count for one in workload.spec.pod_sets}
     shown = objects_at(found, "spec", "podSets")
     wanted = [{**one, "count": min(one.get("count", 1), counts.get(one.get("name", "main"), 1))} for one in shown]
     return wanted if workload.spec.elastic and wanted != shown else []
+
+
+def changes_told(found: JsonObject, workload: Workload) -> list[str]:
+    """What of an object is brought to what its job asks for, in Kueue's words."""
+    told: list[str] = []
+    if _class_differs(found, workload):
+        told.append(f"Updated workload priority class: {workload.key}")
+    if _gates_differ(found, workload):
+        told.append(f'Updated workload AdmissionGatedBy to "{gates_of(workload)}"')
+    if _pods_differ(found, workload) or not told:
+        told.append(f"Updated not matching Workload for suspended job: {workload.key}")
+    return told
 
 
 def spec_patch(found: JsonObject, workload: Workload, templates: dict[str, JsonObject]) -> JsonObject:
@@ -241,7 +261,7 @@ def spec_patch(found: JsonObject, workload: Workload, templates: dict[str, JsonO
     if workload.finished or (workload.reserved and shows_quota(found)):
         smaller = _smaller(found, workload) if not workload.finished else []
         fields: JsonObject = {"podSets": smaller} if smaller else {}
-        if _class_differs(object_at(found, "spec"), workload):
+        if _class_differs(found, workload):
             fields["priorityClassRef"] = wanted["priorityClassRef"]
         if workload.reserved and not workload.admitted:
             fields[TIME] = wanted.get(TIME)

@@ -11,17 +11,18 @@ from events.json_path import FieldBroken
 from events.object_version import version_number
 from events.workload import Owner
 from projections.workloads.preemption_gates import has_gates_of_others
+from services.applier.application_events import news_of, turn_of
 from services.applier.citations import citation_patch, cites
 from services.applier.decisions import Decisions
 from services.applier.discarding import delete_job
-from services.applier.events.cluster_events import workload_event
 from services.applier.events.event_recorder import EventRecorder
-from services.applier.events.workload_events import created, finished, started, stopped, updated, workload_events
+from services.applier.events.workload_events import created, updated
 from services.applier.known_jobs import KnownJobs, SeenJobs
 from services.applier.later_decisions import is_overtaken
 from services.applier.manifests import finalizers_left
 from services.applier.patches import (
     JobWrite,
+    changes_told,
     is_another,
     job_write,
     mark_patch,
@@ -263,7 +264,7 @@ class ApplicationWriter:
 
     def _steered(self, application: Application, *, turned: bool) -> Ended:
         if turned:
-            self._record_turn(application)
+            self._notices.record_all(turn_of(application, self._notices.now))
         return ()
 
     def _next_write(self, job: JsonObject, application: Application) -> JobWrite | None:
@@ -289,7 +290,7 @@ class ApplicationWriter:
     async def _steer_pods(self, application: Application) -> Ended:
         ended = await start_or_end_pods(self._writer, application, self._without_lost_mark)
         if application.gate or ended:
-            self._record_turn(application)
+            self._notices.record_all(turn_of(application, self._notices.now))
         return ended
 
     async def _write_job(self, application: Application, write: JobWrite) -> JsonObject:
@@ -359,7 +360,7 @@ class ApplicationWriter:
             return
         patch = spec_patch(found, application.of, await self._described(application))
         await self._merge(application, patch)
-        self._notices.record_all(updated(application.of, self._notices.now))
+        self._notices.record_all(updated(application.of, changes_told(found, application.of), self._notices.now))
 
     async def _discard(self, application: Application) -> None:
         """Take the object away, and the job with it if nothing is to be tried any more; what is gone is gone."""
@@ -384,16 +385,4 @@ class ApplicationWriter:
 
     def _record_news(self, application: Application, found: JsonObject) -> None:
         uid = object_at(found, "metadata").get("uid", "")
-        fresh = () if application.discard else workload_events(application.of)
-        self._notices.record_all(
-            workload_event(application.workload, uid, application.partition, news)
-            for news in (*application.news, *fresh)
-        )
-        if application.finished and not application.of.finish_shown:
-            self._notices.record_all(finished(application.of, self._notices.now))
-
-    def _record_turn(self, application: Application) -> None:
-        """Record the Events for a job that was started or stopped just now."""
-        now = self._notices.now
-        events = started(application.of, application.gate, now) if application.run else stopped(application.of, now)
-        self._notices.record_all(events)
+        self._notices.record_all(news_of(application, uid, self._notices.now))

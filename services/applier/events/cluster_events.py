@@ -99,10 +99,9 @@ def refusal_event(refused: ObjectRefused, at: Millis) -> ClusterEvent:
 
 
 def workload_event(key: str, uid: str, partition: str, news: News) -> ClusterEvent:
-    """The Event on a Workload about a decision."""
-    return _about_workload(
-        key, uid, f"{partition}/{news.sequence}", news.at, news.reason, news.message, warning=news.warning
-    )
+    """The Event on a Workload about a decision: several of a reason where it has several, but one warning however it is worded."""
+    identity = f"{partition}/{news.sequence}" + ("" if news.warning else f"/{news.message}")
+    return _about_workload(key, uid, identity, news.at, news.reason, news.message, warning=news.warning)
 
 
 def failed_create_event(rejected: ProvisioningRejected, uid: str, at: Millis) -> ClusterEvent:

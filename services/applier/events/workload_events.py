@@ -3,10 +3,10 @@
 They are derived from the workload as it is when it is written: an Event that was missed is not recorded later.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from events.event import Millis
-from events.workload import ConditionStatus, Member, MemberState
+from events.workload import CheckState, ConditionStatus, Member, MemberState
 from projections.workloads.conditions import GATED, PENDING
 from projections.workloads.in_cluster import News
 from projections.workloads.lifecycle import EVICTED, QUOTA_RESERVED, REQUEUED, Workload
@@ -75,10 +75,20 @@ def created(workload: Workload, at: Millis) -> Iterator[ClusterEvent]:
     yield from _of_job(workload, workload.uid, at, "CreatedWorkload", f"Created Workload: {workload.key}")
 
 
-def updated(workload: Workload, at: Millis) -> Iterator[ClusterEvent]:
-    """The Workload object was brought to what its job asks for now."""
-    message = f"Updated not matching Workload for suspended job: {workload.key}"
-    yield from _of_job(workload, str(workload.decided), at, "UpdatedWorkload", message)
+def updated(workload: Workload, changes: Iterable[str], at: Millis) -> Iterator[ClusterEvent]:
+    """The Workload object was brought to what its job asks for now: these changes, in words."""
+    for message in changes:
+        yield from _of_job(workload, f"{workload.decided}/{message}", at, "UpdatedWorkload", message)
+
+
+def checks_told(workload: Workload, at: Millis) -> Iterator[ClusterEvent]:
+    """What the checks say that a job waits for whose workload has quota, each wording once."""
+    if workload.admission is None or workload.admitted:
+        return
+    pending = (one for _, one in sorted(workload.checks.items()) if one.state is CheckState.PENDING and one.message)
+    message = "; ".join(f"{one.name}: {one.message}" for one in pending)
+    if message:
+        yield from _of_job(workload, message, at, "UpdatedAdmissionCheck", message)
 
 
 def started(workload: Workload, pods: tuple[str, ...], at: Millis) -> Iterator[ClusterEvent]:

@@ -13,6 +13,8 @@ def name_of_metric(world: World, one: Difference) -> str:
             return "cohorts that change"
         case ("metrics", series) if series.startswith("kueue_local_queue_") and _is_closed_for_a_time(world, series):
             return "counted anew"
+        case ("metrics", series) if "reason=NoMatchingWorkload," in series and one.there is None:
+            return "made anew"
         case _:
             return ""
 

@@ -60,6 +60,15 @@ def test_an_event_bears_the_same_name_whoever_tells_it_and_however_often() -> No
     assert event["metadata"]["name"] != later["metadata"]["name"]
 
 
+def test_who_preempts_several_at_once_is_told_of_each_and_who_waits_once_however_the_words_change() -> None:
+    news = News(sequence=7, at=1000, reason="PreemptedWorkload", message="Preempted workload team/a")
+    both = [workload_event("team/w", "u", "LOG_0", replace(news, message=f"preempted {name}")) for name in "ab"]
+    assert len({event_of(one)["metadata"]["name"] for one in both}) == 2
+    why = replace(news, reason="Pending", warning=True)
+    waits = [workload_event("team/w", "u", "LOG_0", replace(why, message=f"{more} more needed")) for more in (1, 2)]
+    assert len({event_of(one)["metadata"]["name"] for one in waits}) == 1
+
+
 def test_a_message_is_no_longer_than_the_api_server_takes() -> None:
     news = News(sequence=7, at=1000, reason="WaitingForQuota", message="m" * 5000)
     assert len(event_of(workload_event("team/w", "u", "LOG_0", news))["message"]) == 1024

@@ -5,14 +5,31 @@ import asyncio
 from msgspec.structs import replace
 
 from events.json_object import JsonObject
-from events.workload import Condition, ConditionStatus, Member, MemberState, Owner, WorkloadSpec
+from events.workload import (
+    CheckState,
+    CheckStatus,
+    Condition,
+    ConditionStatus,
+    Member,
+    MemberState,
+    Owner,
+    WorkloadSpec,
+)
 from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.process.clock import ScaledClock
 from projections.workloads.lifecycle import Admission, Workload
 from projections.workloads.stops import Stops
 from services.applier.events.cluster_events import ClusterEvent
 from services.applier.events.event_recorder import EventRecorder
-from services.applier.events.workload_events import created, finished, started, stopped, workload_events
+from services.applier.events.workload_events import (
+    checks_told,
+    created,
+    finished,
+    started,
+    stopped,
+    updated,
+    workload_events,
+)
 from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.runtime.cluster_port import Resource
 
@@ -161,3 +178,31 @@ async def test_others_are_told_only_while_nothing_else_is_written() -> None:
     await asyncio.wait_for(cluster.until(2), 30)
     task.cancel()
     assert cluster.events == ["bad", "hint"]
+
+
+def test_what_checks_say_that_are_pending_is_told_of_the_job_once_for_each_wording() -> None:
+    checks = {
+        name: CheckStatus(name=name, state=state, message=message)
+        for name, state, message in (
+            ("a", CheckState.READY, "done"),
+            ("b", CheckState.PENDING, "in an hour"),
+            ("c", CheckState.PENDING, ""),
+            ("d", CheckState.PENDING, "asked"),
+        )
+    }
+    waits = replace(WAITS, admission=RESERVED, checks=checks)
+    (event,) = checks_told(waits, 7)
+    assert (event.kind, event.reason, event.message) == ("Job", "UpdatedAdmissionCheck", "b: in an hour; d: asked")
+    assert [one.digest for one in checks_told(replace(waits, decided=9), 8)] == [event.digest]
+    assert not [*checks_told(replace(WAITS, checks=checks), 7)], "it has no quota"
+    assert not [*checks_told(replace(ADMITTED, checks=checks), 7)], "it runs"
+    assert not [*checks_told(replace(waits, checks={"c": checks["c"]}), 7)]
+
+
+def test_each_change_of_what_a_workload_asks_for_is_told_of_its_job() -> None:
+    told = [*updated(WAITS, ("one", "other"), 7)]
+    assert [(one.kind, one.reason, one.message) for one in told] == [
+        ("Job", "UpdatedWorkload", "one"),
+        ("Job", "UpdatedWorkload", "other"),
+    ]
+    assert told[0].digest != told[1].digest
