@@ -92,7 +92,7 @@ of each kind, and 16 tracked values of each.
   and is tried for them, only if it comes to anything.
 * `kueue_unadmitted_workloads` has two more causes: `ExceedsCardCapacity`, and `Backoff` of who was evicted and must wait. A workload that
   has quota and waits for its cards is one of `UnsatisfiedAdmissionChecks`.
-* Counters of queues that are gone stay, as nothing that happened is taken back; gauges of them go.
+* Counters of queues that are gone, and of local queues that are stopped, stay, as nothing that happened is taken back; gauges of those that are gone go.
 * `replica_role` always says `standalone`: nobody leads, whoever writes first decides.
 * The quota of cohorts and the five metrics of cluster queues that Kueue exports only with `enableClusterQueueResources` are always exported.
 * Time in the `kueue_execution_time_seconds` of a workload that was taken over, or of one that ran when counting began in a saved world, begins
