@@ -4,11 +4,12 @@ SCENARIO ?= examples/ai-platform
 COUNT ?= 100000
 SEED ?= 1
 WORLDS ?= 40
+OBJECTS ?= 500
 EACH ?= 12
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help install demo test lint site screenshots simulate months lives fuzz chaos coverage mutants bench peers differences lock clean
+.PHONY: help install demo test lint site screenshots simulate months lives fuzz chaos coverage mutants bench peers differences refusals lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -77,6 +78,9 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 
 peers: $(READY) ## build a real API server and Kueue from their Go modules, to test and measure beside
 	@$(BIN)/python -m tests.peers.build
+
+refusals: $(READY) ## put objects by chance that may not be stored before Kueue's webhooks and kuelog's, and say where they differ (SEED, OBJECTS=500; after make peers)
+	@$(BIN)/python -m tests.peers.refused_beside_kueue --seed $(SEED) --objects $(OBJECTS)
 
 differences: $(READY) ## have small worlds by chance decided by Kueue's manager and by kuelog, and say where they differ (SEED, WORLDS=40; after make peers)
 	@$(BIN)/python -m tests.peers.decided_beside_kueue --seed $(SEED) --worlds $(WORLDS)

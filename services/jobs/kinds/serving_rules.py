@@ -1,13 +1,24 @@
 """Which changes of a serving object are refused while it belongs to a queue, as under Kueue."""
 
 from events.api.labels import QUEUE_NAME
-from events.json_object import JsonObject, object_at, objects_at
+from events.json_object import JsonMapping, JsonObject, object_at, objects_at
 from events.json_path import FieldBroken, dotted, get
 from services.jobs.kinds.pods import labels_of
 from services.jobs.kinds.serving import pods_of_parent, replicas_of, templates_of
 from services.jobs.priority_class_rules import class_problems
 from services.validation.problem import Problem, forbidden, immutable
 
+_SHAPE = (
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "runtimeClassName",
+    "priority",
+    "topologySpreadConstraints",
+    "overhead",
+    "resourceClaims",
+)
+"""By which fields Kueue tells pods of one role from another (`SpecShape`), besides what their containers ask for."""
 _SIZE = ("spec", "leaderWorkerTemplate", "size")
 
 
@@ -61,7 +72,12 @@ def _shape(template: JsonObject) -> JsonObject:
     """What its pods ask for; what the API would imply is not spelled in every template."""
     spec = object_at(template, "spec")
     shape: JsonObject = {
-        field: [{"name": one.get("name"), "resources": one.get("resources")} for one in objects_at(spec, field)]
+        field: [{"requests": _requests(one), "ports": one.get("ports")} for one in objects_at(spec, field)]
         for field in ("containers", "initContainers")
     }
-    return shape | {field: spec.get(field) for field in ("nodeSelector", "affinity", "tolerations", "runtimeClassName")}
+    return shape | {field: spec.get(field) for field in _SHAPE}
+
+
+def _requests(container: JsonMapping) -> JsonObject:
+    """What a container asks for: of what it has a limit of, and no request, the limit."""
+    return {**object_at(container, "resources", "limits"), **object_at(container, "resources", "requests")}

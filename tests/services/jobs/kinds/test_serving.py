@@ -180,6 +180,38 @@ def test_a_stateful_set_keeps_what_was_let_in(before: JsonObject, after: JsonObj
     assert [one.field for one in found] == ([field] if field else [])
 
 
+SPEC = ("spec", "template", "spec")
+ASKING = {"name": "c", "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2", "a.io/card": "1"}}}
+
+
+@pytest.mark.parametrize(
+    ("field", "to", "taken"),
+    [
+        ("containers", [{**ASKING, "name": "other", "image": "newer"}], True),
+        (
+            "containers",
+            [{**ASKING, "resources": {**ASKING["resources"], "limits": {"cpu": "3", "a.io/card": "1"}}}],
+            True,
+        ),
+        (
+            "containers",
+            [{**ASKING, "resources": {**ASKING["resources"], "limits": {"cpu": "2", "a.io/card": "2"}}}],
+            False,
+        ),
+        ("containers", [{**ASKING, "resources": {"requests": {"cpu": "1"}}}], False),
+        ("containers", [{**ASKING, "ports": [{"containerPort": 80}]}], False),
+        ("resourceClaims", [{"name": "gpu", "resourceClaimTemplateName": "gpu"}], False),
+        ("overhead", {"cpu": "1"}, False),
+        ("topologySpreadConstraints", [{"maxSkew": 1}], False),
+        ("priority", 7, False),
+    ],
+)
+def test_pods_that_run_keep_what_they_ask_for_and_nothing_else(field: str, to: object, taken: bool) -> None:  # noqa: FBT001
+    before = put(stateful(2), (*SPEC, "containers"), [ASKING])
+    found = serving_problems("apps", "StatefulSet", before, put(before, (*SPEC, field), to))
+    assert [one.field for one in found] == ([] if taken else ["spec.template.spec"])
+
+
 def test_a_group_of_leader_and_workers_keeps_its_size() -> None:
     (found,) = serving_problems("leaderworkerset.x-k8s.io", "LeaderWorkerSet", leader_workers(2), leader_workers(3))
     assert found.field == "spec.leaderWorkerTemplate.size"
