@@ -87,38 +87,18 @@ def lets_in(limits: Mapping[str, Limit], requests: Sequence[Sequence[CardRequest
     )
 
 
-def managed(vendors: Mapping[str, VendorResources]) -> frozenset[str]:
-    """The resources whose limits are looked at: memory and cores of every vendor."""
-    return frozenset(name for names in vendors.values() for name in (names.memory, names.cores) if name)
-
-
-def limited(limits: Limits, hard: Mapping[str, int], names: frozenset[str]) -> Limits:
-    """The limits of a namespace after a ResourceQuota with these hard values came."""
-    result = dict(limits)
-    for key in sorted(hard):
-        name = key.removeprefix(_PREFIX)
-        if key.startswith(_PREFIX) and name in names:
-            result[name] = Limit(used=result.get(name, _NOTHING).used, limit=hard[key])
-    return result
-
-
-def unlimited(limits: Limits, hard: Mapping[str, int], names: frozenset[str]) -> Limits:
-    """The limits of a namespace after that ResourceQuota went; what is used stays counted."""
-    result = dict(limits)
-    for key in sorted(hard):
-        name = key.removeprefix(_PREFIX)
-        if key.startswith(_PREFIX) and name in names and name in result:
-            result[name] = Limit(used=result[name].used)
-    return result
-
-
-def relimited(limits: Limits, old: Mapping[str, int], new: Mapping[str, int], names: frozenset[str]) -> Limits:
-    """The limits after a ResourceQuota changed, in one step, so that no limit is ever missing.
+def in_force(quotas: Iterable[Mapping[str, int]]) -> Limits:
+    """The limits of a namespace by the hard values of all its ResourceQuotas: each has to hold, so the tightest counts.
 
     Rule: docs/rules/devices.md#namespace-quota
     """
-    dropped = {key: value for key, value in old.items() if key not in new}
-    return limited(unlimited(limits, dropped, names), new, names)
+    tightest: dict[str, int] = {}
+    for hard in quotas:
+        for key, limit in hard.items():
+            if key.startswith(_PREFIX):
+                name = key.removeprefix(_PREFIX)
+                tightest[name] = min(limit, tightest.get(name, limit))
+    return {name: Limit(limit=tightest[name]) for name in sorted(tightest)}
 
 
 def charged(

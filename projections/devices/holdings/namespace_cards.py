@@ -8,13 +8,13 @@ from projections.devices.annotations.allocated_cards import by_vendor
 from projections.devices.card_use import CardUse, effective_use
 from projections.devices.holdings.card_holdings import CardHoldings
 from projections.devices.holdings.card_stakes import POD
-from projections.devices.namespace_quota import Limit, Limits, Names, charged
+from projections.devices.namespace_quota import Limit, Limits, Names, charged, in_force
 
 
 def limits_of(cards: CardHoldings, namespace: str, names: Names) -> Limits:
     """The limits of a namespace with what it has; nothing where it has none."""
-    limits = cards.care.limits.get(namespace, {})
-    if not any(limit.limit is not None for limit in limits.values()):
+    limits = in_force(quota.hard for quota in cards.care.quotas.get(namespace, ()))
+    if not limits:
         return {}
     vendors = {card.uuid: card.vendor for registered in cards.nodes.values() for card in registered.cards}
     held: dict[str, list[CardShare]] = {}
