@@ -11,12 +11,12 @@ from events.card import CardRequest, CardShare
 from projections.devices.annotations.allocated_cards import CARD_POLICY
 from projections.devices.annotations.steering import EVEN, SCORING_WEIGHTS, BadWeights, Weights, parse_weights
 from projections.devices.annotations.terms import Terms, terms_of
-from projections.devices.card_use import IDLE, CardState, CardUse, NodeCards, charged_of, states_of, use_of
+from projections.devices.card_use import IDLE, CardState, CardUse, NodeCards, charged_of, states_of
 from projections.devices.fit import card_checks
 from projections.devices.fit.card_checks import SOFT_SPLIT_NODE
 from projections.devices.fit.container_fit import ContainerFit
 from projections.devices.fit.metax_sharing import quality_after
-from projections.devices.fit.pick import MIG_MODE, pick_cards, settled
+from projections.devices.fit.pick import MIG_MODE, counted, pick_cards, settled
 from projections.devices.fit.score import asked_of, card_order, fullness
 from projections.devices.namespace_quota import Limit, room
 from projections.devices.vendors.table import BY_WORD
@@ -133,7 +133,8 @@ def fit_asking(on: NodeCards, requests: Sequence[Sequence[CardRequest]], init: i
     if pod.unreadable:
         return PodFit(refusals={card_checks.BAD_WEIGHTS: 1})
     start = states_of(on)
-    app, app_use = start, IDLE
+    app: list[CardState] = start
+    running: list[CardShare] = []
     shares: list[tuple[CardShare, ...]] = []
     for position, asked in enumerate(requests):
         is_init = position < init
@@ -142,7 +143,7 @@ def fit_asking(on: NodeCards, requests: Sequence[Sequence[CardRequest]], init: i
             asked,
             pod,
             on=on,
-            before=IDLE if is_init else app_use,
+            before=() if is_init else running,
             held=[share for each in shares for share in each],
         )
         fit = tried.fit
@@ -151,8 +152,7 @@ def fit_asking(on: NodeCards, requests: Sequence[Sequence[CardRequest]], init: i
         shares.append(fit.picked)
         if not is_init:
             app = tried.after
-            for share in fit.picked:
-                app_use = app_use.plus(use_of(share))
+            running += fit.picked
     return PodFit(shares=tuple(shares))
 
 
@@ -171,10 +171,13 @@ def fit_container(
     pod: Asking,
     *,
     on: NodeCards,
-    before: CardUse = IDLE,
+    before: Sequence[CardShare] = (),
     held: Sequence[CardShare] = (),
 ) -> ContainerTrial:
-    """Fit the requests of one container on cards as they are; `held` is what containers before it have got."""
+    """Fit the requests of one container on cards as they are.
+
+    `held` is what containers before it have got, `before` what of it they have when it starts.
+    """
     if not requests:
         return ContainerTrial(ContainerFit(picked=(), complete=True), states)
     terms = [pod.terms.get(request.vendor) for request in requests]
@@ -196,7 +199,7 @@ def _fit_own(
     request: CardRequest,
     terms: Terms | None,
     on: NodeCards,
-    before: CardUse,
+    before: Sequence[CardShare],
     held: frozenset[str],
 ) -> ContainerFit:
     """Fit one request on the cards of its vendor."""
@@ -206,18 +209,22 @@ def _fit_own(
     own = [state for state in states if serves(vendor, state.card.model)]
     if request.count > len(own) and not (terms.takes_mode(MIG_MODE) and any(s.card.mode == MIG_MODE for s in own)):
         return ContainerFit(picked=(), complete=False, refusals={card_checks.TOO_FEW_ON_NODE: 1})
+    by_uuid = {state.card.uuid: state for state in own}
+    taken = IDLE
+    for share in before:
+        if share.uuid in by_uuid:
+            taken = taken.plus(counted(share, by_uuid[share.uuid], vendor))
     fit = pick_cards(
         own,
         request,
         terms,
-        before=before,
+        before=taken,
         held=held,
         pair_scores=on.pair_scores,
         soft_node=vendor.soft_split_everywhere or on.annotations.get(SOFT_SPLIT_NODE) == "true",
     )
     if not fit.complete:
         return fit
-    by_uuid = {state.card.uuid: state for state in own}
     picked = tuple(settled(by_uuid[share.uuid], share) for share in fit.picked)
     return ContainerFit(picked=picked, complete=True, cards=fit.cards)
 

@@ -201,7 +201,7 @@ def _place_under(
     heapq.heapify(line)
     for index in range(gang.count):
         if limits:
-            now = with_placements(limits, placements, gang.config.resources)
+            now = with_placements(cards, limits, placements, gang.config.resources)
             if not lets_in(now, asked.requests, asked.init, gang.config.resources):
                 return index
             pod = _pod(asked, policy, now)
@@ -225,7 +225,7 @@ def _place_ranked(
     wanted = gang.node_policy
     names = [name for name in _suitable(cards, nodes, gang) if may_hold(cards.summary_of(name), asked.requests)]
     for index in range(gang.count):
-        now = with_placements(limits, placements, gang.config.resources)
+        now = with_placements(cards, limits, placements, gang.config.resources)
         if not lets_in(now, asked.requests, asked.init, gang.config.resources):
             return index
         nodes_cards = (cards.summary_of(name).on for name in names)
@@ -276,7 +276,7 @@ def _refused(
     """Why a pod finds no place beside what is taken already, in words."""
     gang = asked.gang
     limits = limits_of(cards, gang.namespace, gang.config.resources)
-    now = with_placements(limits, placements, gang.config.resources)
+    now = with_placements(cards, limits, placements, gang.config.resources)
     if not lets_in(now, asked.requests, asked.init, gang.config.resources):
         return _over_quota(asked, index, emptied(limits))
     names = sorted(_suitable(cards, nodes, gang))

@@ -230,7 +230,7 @@ class CardPlaces:
         self, nodes: Sequence[str], asked: _Asked, index: int
     ) -> tuple[PodPlacement, ...] | Unplaced:
         gang, shape = asked.gang, asked.shape
-        now = with_placements(asked.limits, self.placements, gang.config.resources)
+        now = with_placements(self._ledger.cards, asked.limits, self.placements, gang.config.resources)
         if not lets_in(now, shape.requests, shape.init, gang.config.resources):
             return Unplaced(over_quota(gang, shape.requests, index))
         for node in sorted(nodes, key=partial(self._order, gang)):
