@@ -62,28 +62,37 @@ class AskedAtOnce(msgspec.Struct, frozen=True, gc=False):
     """As the vendor counts them."""
 
 
-def asked_at_once(requests: Iterable[Iterable[CardRequest]], init: int, vendor: str) -> AskedAtOnce:
-    """What a pod asks of one vendor: the larger of its other containers' sum and any init container.
+def asked_at_once(
+    requests: Iterable[Iterable[CardRequest]], init: int, vendor: str, sidecars: Sequence[int] = ()
+) -> AskedAtOnce:
+    """What a pod asks of one vendor: the larger of its other containers' sum and any init container; sidecars count in both.
 
     A request that names only a percentage of memory counts no memory here: which card it will get is not known yet.
     """
-    totals: list[tuple[int, int]] = []
-    for asked in requests:
+    memory = cores = most_memory = most_cores = 0
+    for place, asked in enumerate(requests):
         own = [request for request in asked if request.vendor == vendor]
-        totals.append((sum(r.memory * r.count for r in own), sum(r.cores * r.count for r in own)))
-    apps = totals[init:]
-    memory = max([sum(each[0] for each in apps), *(each[0] for each in totals[:init])])
-    cores = max([sum(each[1] for each in apps), *(each[1] for each in totals[:init])])
-    return AskedAtOnce(memory, cores)
+        now_memory = memory + sum(request.memory * request.count for request in own)
+        now_cores = cores + sum(request.cores * request.count for request in own)
+        if place >= init or place in sidecars:
+            memory, cores = now_memory, now_cores
+        most_memory, most_cores = max(most_memory, now_memory), max(most_cores, now_cores)
+    return AskedAtOnce(most_memory, most_cores)
 
 
-def lets_in(limits: Mapping[str, Limit], requests: Sequence[Sequence[CardRequest]], init: int, names: Names) -> bool:
+def lets_in(
+    limits: Mapping[str, Limit],
+    requests: Sequence[Sequence[CardRequest]],
+    init: int,
+    names: Names,
+    sidecars: Sequence[int] = (),
+) -> bool:
     """Whether a namespace's limits hold a pod, as HAMi's webhook reckons before any card is chosen."""
     words = {request.vendor for asked in requests for request in asked if request.vendor in names}
     return all(
         room(limits, names[word]).holds(asked.memory, asked.cores)
         for word in sorted(words)
-        for asked in (asked_at_once(requests, init, word),)
+        for asked in (asked_at_once(requests, init, word, sidecars),)
     )
 
 

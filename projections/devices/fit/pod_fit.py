@@ -1,6 +1,6 @@
 """Whether a pod fits the cards of one node, and which of them it gets (docs/rules/devices.md#pod-fit).
 
-Init containers are each tried on the node as it is; the others follow one after the other on one copy of it.
+Init containers that end are each tried on the node as sidecars have left it; the others follow one after the other.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -128,30 +128,27 @@ def one_kind(requests: Sequence[CardRequest | None]) -> tuple[tuple[CardRequest,
     return tuple(() if request is None else (request,) for request in requests)
 
 
-def fit_asking(on: NodeCards, requests: Sequence[Sequence[CardRequest]], init: int, pod: Asking) -> PodFit:
-    """Fit all containers, each with its requests by vendor, for a pod whose demands have been read already."""
+def fit_asking(
+    on: NodeCards, requests: Sequence[Sequence[CardRequest]], init: int, pod: Asking, sidecars: Sequence[int] = ()
+) -> PodFit:
+    """Fit all containers, each with its requests by vendor, for a pod whose demands have been read already.
+
+    Of the first `init`, which are init containers, those at `sidecars` run on beside all that come after them.
+    """
     if pod.unreadable:
         return PodFit(refusals={card_checks.BAD_WEIGHTS: 1})
-    start = states_of(on)
-    app: list[CardState] = start
+    now = states_of(on)
     running: list[CardShare] = []
     shares: list[tuple[CardShare, ...]] = []
     for position, asked in enumerate(requests):
-        is_init = position < init
-        tried = fit_container(
-            start if is_init else app,
-            asked,
-            pod,
-            on=on,
-            before=() if is_init else running,
-            held=[share for each in shares for share in each],
-        )
+        held = [share for each in shares for share in each]
+        tried = fit_container(now, asked, pod, on=on, before=running, held=held)
         fit = tried.fit
         if not fit.complete:
             return PodFit(refusals=fit.refusals, cards=fit.cards)
         shares.append(fit.picked)
-        if not is_init:
-            app = tried.after
+        if position >= init or position in sidecars:
+            now = tried.after
             running += fit.picked
     return PodFit(shares=tuple(shares))
 

@@ -214,7 +214,7 @@ class CardHoldings:
         if not node or pod.phase in TERMINAL:
             self.care.pod_gone(key)
             return freed
-        use = effective_use(pod.shares, pod.init, init_done=pod.init_done)
+        use = effective_use(pod.shares, pod.init, sidecars=pod.sidecars, init_done=pod.init_done)
         if use or pod.workload:
             hold = PodHold(owner=pod.workload or POD + key, node=node, use=use)
             self._trail.put(self.pods, key, hold)

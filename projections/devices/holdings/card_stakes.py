@@ -52,7 +52,7 @@ def uses_of(placements: Iterable[PodPlacement]) -> dict[str, CardUse]:
     """What placements take of each card, together."""
     total: dict[str, CardUse] = {}
     for placement in placements:
-        for uuid, use in effective_use(placement.containers, placement.init).items():
+        for uuid, use in effective_use(placement.containers, placement.init, sidecars=placement.sidecars).items():
             total[uuid] = total.get(uuid, IDLE).plus(use)
     return total
 

@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from events.card import Card, CardShare
 from events.device import CardQuotaObserved, DevicesRegistered, PodPlacement
-from events.pod_set import ContainerShape
-from projections.devices.placement.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS, place
+from events.pod_set import ContainerShape, PodSet, PodShape
+from projections.devices.placement.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS, Gang, place
 from tests.projections.devices.makers import Fleet, card, container, gang
 
 
@@ -141,3 +141,28 @@ def test_what_a_pod_has_of_one_vendor_does_not_count_in_the_limit_of_another() -
     other = ContainerShape(name="d", limits={"hygon.com/dcunum": 1, "hygon.com/dcumem": 8000})
     placed = place(fleet.cards, fleet.nodes, [gang(1, other, container(gpu=1, mem=16000))], fleet.trail)
     assert [[share.memory for share in shares] for shares in placed.placements[0].containers] == [[8000], [16000]]
+
+
+def served(by: int, main: int) -> Gang:
+    """A pod whose sidecar serves its main container, each with so much memory of a card."""
+    sidecar = replace(container("server", gpu=1, mem=by), restartable=True)
+    shape = PodShape(
+        init_containers=(container("loader", gpu=1, mem=9000), sidecar), containers=(container(gpu=1, mem=main),)
+    )
+    return Gang(pod_set=PodSet(name="main", count=1, shape=shape), count=1, flavor=None)
+
+
+def test_a_sidecar_has_its_cards_beside_those_of_the_containers_that_it_runs_beside() -> None:
+    fleet = Fleet(n1=[card("a")])
+    assert place(fleet.cards, fleet.nodes, [served(20000, 20000)], fleet.trail).reason == EXCEEDS_CARDS
+    placed = place(fleet.cards, fleet.nodes, [served(20000, 12000)], fleet.trail)
+    assert (placed.placements[0].init, placed.placements[0].sidecars) == (2, (1,))
+    fleet.cards.propose("team/a", 1, placed.placements)
+    assert fleet.cards.used["a"].memory == 32000
+
+
+def test_a_limit_of_a_namespace_counts_a_sidecar_beside_the_containers_that_it_runs_beside() -> None:
+    for limit, count in ((32000, 1), (31999, 0)):
+        fleet = Fleet(n1=[card("a"), card("b")])
+        fleet.cards.care.set_quota(CardQuotaObserved(namespace="", name="q", hard={"limits.nvidia.com/gpumem": limit}))
+        assert len(place(fleet.cards, fleet.nodes, [served(20000, 12000)], fleet.trail).placements) == count
