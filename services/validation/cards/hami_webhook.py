@@ -22,6 +22,7 @@ from projections.devices.requests.request_problems import request_problems
 from services.validation.problem import Problem, warning
 
 _SCHEDULER = "hami-scheduler"
+_WEBHOOK, _IGNORE = "hami.io/webhook", "ignore"
 _FIELDS = {
     PRIVILEGED: ("spec.containers", "ask for no card, or run no container privileged"),
     NODE_ASSIGNED: ("spec.nodeName", "leave it out; a nodeSelector says where it may run"),
@@ -43,6 +44,7 @@ def hami_problems(
         *found,
         *_weights(annotations, field),
         *_policies(annotations, field),
+        *_ignored(template, field, config),
         *_refused(spec, annotations, field, config),
     ]
 
@@ -93,6 +95,27 @@ def _policies(annotations: Mapping[str, str], field: str) -> list[Problem]:
         )
         for name, unknown, instead, known in asked
         if unknown
+    ]
+
+
+def _ignored(template: JsonMapping, field: str, config: CardConfig) -> list[Problem]:
+    """A pod that asks for cards, and whose label keeps it from HAMi, which names no scheduler of its own either."""
+    spec = object_at(template, "spec")
+    asked = [_asked(one) for part in ("initContainers", "containers") for one in objects_at(spec, part)]
+    if (
+        object_at(template, "metadata", "labels").get(_WEBHOOK) != _IGNORE
+        or str(spec.get("schedulerName") or DEFAULT_SCHEDULER) != DEFAULT_SCHEDULER
+        or all(config.names.isdisjoint({*one.limits, *one.requests}) for one in asked)
+    ):
+        return []
+    return [
+        warning(
+            f"{field}.metadata.labels[{_WEBHOOK}]",
+            "IgnoredByHami",
+            "the label keeps HAMi from a pod that asks for cards",
+            "the default scheduler places it, and no card is given to it, though one is reserved",
+            f"leave it out, or write out all that HAMi would add, schedulerName: {_SCHEDULER} with it",
+        )
     ]
 
 

@@ -393,6 +393,18 @@ def test_a_scheduler_policy_that_hami_does_not_know_is_told(policy: str, text: s
     assert found == ([("warning", "SchedulerPolicyNotKnown", at)] if told else [])
 
 
+def test_a_pod_that_hamis_webhook_is_told_to_ignore_is_told(tmp_path: Path) -> None:
+    def found(asked: str, label: str, scheduler: str = "") -> list[tuple[str, str, str]]:
+        named = f"{{metadata: {{labels: {{hami.io/webhook: {label}}}}}, spec: {{{scheduler}containers"
+        return codes(tmp_path, job(asked).replace("{spec: {containers", named))
+
+    asked = "nvidia.com/gpu: 1, nvidia.com/gpumem: 16000, nvidia.com/gpucores: 50"
+    told = ("warning", "IgnoredByHami", "spec.template.metadata.labels[hami.io/webhook]")
+    assert found(asked, "ignore") == found(asked, "ignore", "schedulerName: default-scheduler, ") == [told]
+    assert found(asked, "ignore", "schedulerName: hami-scheduler, ") == found(asked, "seen") == []
+    assert found("cpu: 1", "ignore") == []
+
+
 HAMI_MAP = """
 apiVersion: v1
 kind: ConfigMap
