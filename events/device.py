@@ -72,6 +72,8 @@ class PodObserved(Event, frozen=True, kw_only=True, tag="PodObserved.v1"):
     """Per container, init containers first."""
     init: int = 0
     """How many of the containers are init containers."""
+    sidecars: tuple[int, ...] = ()
+    """Which of the init containers run on beside the others, by their places."""
     init_done: bool = False
     terminating: bool = False
     gone_by: Millis = 0
@@ -116,6 +118,8 @@ class PodPlacement(Value, frozen=True, kw_only=True):
     containers: tuple[tuple[CardShare, ...], ...]
     init: int = 0
     """How many of the containers are init containers."""
+    sidecars: tuple[int, ...] = ()
+    """Which of the init containers run on beside the others, by their places."""
     policy: str = ""
     """HAMi's card policy under which the cards were chosen, where it is not the pod's own; the pod is annotated with it."""
 

@@ -15,7 +15,7 @@ from projections.budgets.scopes import whole_of
 from projections.fair_sharing.ledger import UsageRecord
 from projections.object_versions import SavedVersion
 from projections.partitions.homes import FIRST
-from projections.snapshot import CareTables, DividedTables, LineSnapshot, Tables, tables_of, world_of
+from projections.snapshot import DividedTables, LineSnapshot, Tables, tables_of, world_of
 from projections.world import World
 
 
@@ -46,12 +46,7 @@ def composed(worlds: Sequence[World]) -> World:
         elsewhere={},
         unplaced={},
     )
-    return world_of(msgspec.structs.replace(found, **others, **by_partition, care=_apart(found.care), divided=divided))
-
-
-def _apart(care: CareTables) -> CareTables:
-    """The same, with tables in tables of its own."""
-    return msgspec.structs.replace(care, limits={key: dict(limits) for key, limits in care.limits.items()})
+    return world_of(msgspec.structs.replace(found, **others, **by_partition, divided=divided))
 
 
 def _ledgers(parts: Mapping[str, Tables], world: World) -> dict[str, UsageRecord]:

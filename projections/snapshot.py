@@ -39,7 +39,6 @@ from projections.checks.dispatch_due import note_due
 from projections.configuration import TABLES, ConfigurationTables
 from projections.devices.holdings.card_care import ReportedDrift, Suspect
 from projections.devices.holdings.card_holdings import Holding
-from projections.devices.namespace_quota import Limit
 from projections.devices.placement.hanging_pods import forced_from
 from projections.devices.registration.card_health import CardHealth
 from projections.fair_sharing.ledger import Entered, UsageRecord
@@ -86,10 +85,9 @@ class CareTables(msgspec.Struct, frozen=True, kw_only=True):
     stale: dict[str, Suspect]
     told: dict[str, tuple[ReportedDrift, ...]]
     short: dict[str, tuple[int, int]]
-    quotas: dict[str, CardQuotaObserved] = {}
+    quotas: dict[str, tuple[CardQuotaObserved, ...]] = {}
     device_configs: dict[str, DeviceConfigObserved] = {}
     node_configs: dict[str, NodeConfigsObserved] = {}
-    limits: dict[str, dict[str, Limit]] = {}
 
 
 class DividedTables(msgspec.Struct, frozen=True, kw_only=True):

@@ -96,7 +96,7 @@ def _cards_lacking(node: JsonMapping, shape: PodShape, config: CardConfig) -> st
         return ""  # It has cards, and has not registered them yet.
     on = NodeCards(node=str(object_at(node, "metadata").get("name")), cards=cards, annotations=annotations)
     pod = asking(shape.device_annotations, asked, vendors=config.by_word)
-    fit = fit_asking(on, requests.containers, requests.init, pod)
+    fit = fit_asking(on, requests.containers, requests.init, pod, requests.sidecars)
     return "" if fit.shares is not None else reason_text(fit.refusals, fit.cards) or "no such cards"
 
 

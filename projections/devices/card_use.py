@@ -118,22 +118,24 @@ def effective_use(
     containers: Sequence[Sequence[CardShare]],
     init: int,
     *,
+    sidecars: Sequence[int] = (),
     init_done: bool = False,
     each: Callable[[CardShare], CardUse] = use_of,
 ) -> dict[str, CardUse]:
-    """What a pod takes of each card: its init containers' peak or its containers' sum.
+    """What a pod takes of each card: its init containers' peak or its containers' sum; sidecars count in both.
 
     Rule: docs/rules/devices.md#init-containers
     """
     peak: dict[str, CardUse] = {}
     total: dict[str, CardUse] = {}
     for position, shares in enumerate(containers):
-        if position < init and init_done:
+        ends = position < init and position not in sidecars
+        if ends and init_done:
             continue
-        taken: dict[str, CardUse] = {} if position < init else total
+        taken = dict[str, CardUse]() if ends else total
         for share in shares:
-            taken[share.uuid] = taken.get(share.uuid, IDLE).plus(each(share))
-        if position < init:
+            taken[share.uuid] = taken.get(share.uuid, total.get(share.uuid, IDLE)).plus(each(share))
+        if ends:
             for uuid, use in taken.items():
                 peak[uuid] = peak.get(uuid, IDLE).larger(use)
     return {uuid: peak.get(uuid, IDLE).larger(total.get(uuid, IDLE)) for uuid in sorted({*peak, *total})}

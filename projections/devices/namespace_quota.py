@@ -62,63 +62,52 @@ class AskedAtOnce(msgspec.Struct, frozen=True, gc=False):
     """As the vendor counts them."""
 
 
-def asked_at_once(requests: Iterable[Iterable[CardRequest]], init: int, vendor: str) -> AskedAtOnce:
-    """What a pod asks of one vendor: the larger of its other containers' sum and any init container.
+def asked_at_once(
+    requests: Iterable[Iterable[CardRequest]], init: int, vendor: str, sidecars: Sequence[int] = ()
+) -> AskedAtOnce:
+    """What a pod asks of one vendor: the larger of its other containers' sum and any init container; sidecars count in both.
 
     A request that names only a percentage of memory counts no memory here: which card it will get is not known yet.
     """
-    totals: list[tuple[int, int]] = []
-    for asked in requests:
+    memory = cores = most_memory = most_cores = 0
+    for place, asked in enumerate(requests):
         own = [request for request in asked if request.vendor == vendor]
-        totals.append((sum(r.memory * r.count for r in own), sum(r.cores * r.count for r in own)))
-    apps = totals[init:]
-    memory = max([sum(each[0] for each in apps), *(each[0] for each in totals[:init])])
-    cores = max([sum(each[1] for each in apps), *(each[1] for each in totals[:init])])
-    return AskedAtOnce(memory, cores)
+        now_memory = memory + sum(request.memory * request.count for request in own)
+        now_cores = cores + sum(request.cores * request.count for request in own)
+        if place >= init or place in sidecars:
+            memory, cores = now_memory, now_cores
+        most_memory, most_cores = max(most_memory, now_memory), max(most_cores, now_cores)
+    return AskedAtOnce(most_memory, most_cores)
 
 
-def lets_in(limits: Mapping[str, Limit], requests: Sequence[Sequence[CardRequest]], init: int, names: Names) -> bool:
+def lets_in(
+    limits: Mapping[str, Limit],
+    requests: Sequence[Sequence[CardRequest]],
+    init: int,
+    names: Names,
+    sidecars: Sequence[int] = (),
+) -> bool:
     """Whether a namespace's limits hold a pod, as HAMi's webhook reckons before any card is chosen."""
     words = {request.vendor for asked in requests for request in asked if request.vendor in names}
     return all(
         room(limits, names[word]).holds(asked.memory, asked.cores)
         for word in sorted(words)
-        for asked in (asked_at_once(requests, init, word),)
+        for asked in (asked_at_once(requests, init, word, sidecars),)
     )
 
 
-def managed(vendors: Mapping[str, VendorResources]) -> frozenset[str]:
-    """The resources whose limits are looked at: memory and cores of every vendor."""
-    return frozenset(name for names in vendors.values() for name in (names.memory, names.cores) if name)
-
-
-def limited(limits: Limits, hard: Mapping[str, int], names: frozenset[str]) -> Limits:
-    """The limits of a namespace after a ResourceQuota with these hard values came."""
-    result = dict(limits)
-    for key in sorted(hard):
-        name = key.removeprefix(_PREFIX)
-        if key.startswith(_PREFIX) and name in names:
-            result[name] = Limit(used=result.get(name, _NOTHING).used, limit=hard[key])
-    return result
-
-
-def unlimited(limits: Limits, hard: Mapping[str, int], names: frozenset[str]) -> Limits:
-    """The limits of a namespace after that ResourceQuota went; what is used stays counted."""
-    result = dict(limits)
-    for key in sorted(hard):
-        name = key.removeprefix(_PREFIX)
-        if key.startswith(_PREFIX) and name in names and name in result:
-            result[name] = Limit(used=result[name].used)
-    return result
-
-
-def relimited(limits: Limits, old: Mapping[str, int], new: Mapping[str, int], names: frozenset[str]) -> Limits:
-    """The limits after a ResourceQuota changed, in one step, so that no limit is ever missing.
+def in_force(quotas: Iterable[Mapping[str, int]]) -> Limits:
+    """The limits of a namespace by the hard values of all its ResourceQuotas: each has to hold, so the tightest counts.
 
     Rule: docs/rules/devices.md#namespace-quota
     """
-    dropped = {key: value for key, value in old.items() if key not in new}
-    return limited(unlimited(limits, dropped, names), new, names)
+    tightest: dict[str, int] = {}
+    for hard in quotas:
+        for key, limit in hard.items():
+            if key.startswith(_PREFIX):
+                name = key.removeprefix(_PREFIX)
+                tightest[name] = min(limit, tightest.get(name, limit))
+    return {name: Limit(limit=tightest[name]) for name in sorted(tightest)}
 
 
 def charged(

@@ -55,6 +55,24 @@ def test_a_limit_that_is_raised_or_taken_away_lets_in_who_waited() -> None:
         assert admitted(told) == ["team/a"]
 
 
+def test_of_several_quotas_of_a_namespace_the_tightest_counts_in_whatever_order_they_come() -> None:
+    wide, tight = replace(quota(memory=100000), name="wide"), replace(quota(memory=1000), name="tight")
+    for told_first, told_last in ((wide, tight), (tight, wide)):
+        told = Story().told(*platform(cards=4), told_first, told_last, job("a"))
+        told.decided()
+        assert admitted(told) == []
+
+
+def test_a_quota_that_is_taken_away_leaves_the_limits_of_the_others() -> None:
+    wide, tight = replace(quota(memory=100000), name="wide"), replace(quota(memory=1000), name="tight")
+    told = Story().told(*platform(cards=4), wide, tight, job("a"))
+    told.told(ObjectRemoved(kind="ResourceQuota", namespace="team", name="wide")).decided()
+    assert admitted(told) == []
+    told.told(wide, ObjectRemoved(kind="ResourceQuota", namespace="team", name="tight")).decided()
+    assert admitted(told) == ["team/a"]
+    assert limits_of(told.world.cards, "team", HAMI.resources)[MEMORY].limit == 100000
+
+
 def test_other_namespaces_are_not_meant() -> None:
     other = replace(quota(memory=0), namespace="elsewhere")
     told = Story().told(*platform(cards=4), other, job("a"))

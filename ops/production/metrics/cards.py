@@ -83,7 +83,7 @@ def hami_quotas(world: World) -> Iterator[Metric]:
     names = config_of(world).resources
     limits = [
         (namespace, name, limit)
-        for namespace in sorted(world.cards.care.limits)
+        for namespace in sorted(world.cards.care.quotas)
         for name, limit in sorted(limits_of(world.cards, namespace, names).items())
     ]
     yield gauge("hami_resource_quota_used", [((n, name, _told(one.limit)), one.used) for n, name, one in limits])

@@ -45,7 +45,9 @@ class Strays:
         """Take what a pod uses of cards; nothing once it has ended or while it is on no node."""
         key = f"{pod.namespace}/{pod.name}"
         on = pod.node or pod.assigned
-        use = {} if not on or pod.phase in TERMINAL else effective_use(pod.shares, pod.init, init_done=pod.init_done)
+        use: dict[str, CardUse] = {}
+        if on and pod.phase not in TERMINAL:
+            use = effective_use(pod.shares, pod.init, sidecars=pod.sidecars, init_done=pod.init_done)
         self._put(key, pod.workload or POD + key, use, cause)
 
     def remove_pod(self, key: str, cause: Cause) -> None:

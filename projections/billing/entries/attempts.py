@@ -145,5 +145,5 @@ def uses_by_pod(placements: tuple[PodPlacement, ...]) -> list[tuple[PodPlacement
     return [
         (placement, uuid, use)
         for placement in placements
-        for uuid, use in effective_use(placement.containers, placement.init).items()
+        for uuid, use in effective_use(placement.containers, placement.init, sidecars=placement.sidecars).items()
     ]

@@ -5,6 +5,7 @@ Rule: docs/rules/devices.md#steering
 Annotations are read once per pod; the checks of every card then look at the result only.
 """
 
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import TypeVar
@@ -15,6 +16,10 @@ from projections.devices.annotations.allocated_cards import names_in
 
 BINPACK, SPREAD, NUMA, MUTEX, TOPOLOGY = "binpack", "spread", "numa", "mutex", "topology-aware"
 CARD_POLICIES = (BINPACK, SPREAD, NUMA, MUTEX, TOPOLOGY)
+NODE_POLICIES = (BINPACK, SPREAD)
+
+_NUMBER = re.compile(r"([+-]?)0*([0-9]{1,19})")
+_INT64 = 2**63 - 1
 
 Score = TypeVar("Score", int, Fraction)
 
@@ -90,9 +95,11 @@ def parse_weights(text: str) -> Weights:
             raise BadWeights(text, part, "is not one of slot, core, memory")
         if name in found:
             raise BadWeights(text, part, "is given twice")
-        if not (number.isascii() and number.isdigit()):
-            raise BadWeights(text, part, "is not a whole number, zero or more")
-        found[name] = int(number)
+        digits = _NUMBER.fullmatch(number)
+        weight = -1 if digits is None else int(digits[1] + digits[2])
+        if not 0 <= weight <= _INT64:
+            raise BadWeights(text, part, f"is not a whole number, from 0 to {_INT64}")
+        found[name] = weight
     if len(found) != len(("slot", "core", "memory")):
         raise BadWeights(text, text, "lacks one of the three")
     if not any(found.values()):

@@ -60,6 +60,18 @@ def cores_asked(request: CardRequest, state: CardState, terms: Terms) -> int:
     return max(1, card.cores * percent // WHOLE)
 
 
+def cores_counted(card: Card, vendor: Vendor, cores: int) -> int:
+    """Cores of a card as the limit of a namespace counts them: percent of it, or their number where each is a bit.
+
+    Rule: docs/rules/devices.md#namespace-quota
+    """
+    if vendor.rules.core_bits:
+        return cores.bit_count()
+    if vendor.rules.compute_units and card.cores:
+        return -(-cores * WHOLE // card.cores)
+    return cores
+
+
 def free_bits(free: int, count: int) -> int:
     """The lowest `count` of these bits; nothing where there are not so many."""
     taken = 0

@@ -25,6 +25,7 @@ class CardShape(msgspec.Struct, frozen=True, kw_only=True):
 
     requests: tuple[tuple[CardRequest, ...], ...]
     init: int
+    sidecars: tuple[int, ...] = ()
     annotations: tuple[tuple[str, str], ...]
     policies: tuple[str, ...]
     """The card policies that are tried on a node; empty stands for the pod's own, or HAMi's default."""

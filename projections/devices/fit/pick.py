@@ -10,9 +10,9 @@ import msgspec
 
 from events.card import CardRequest, CardShare
 from projections.devices.annotations.terms import Terms
-from projections.devices.card_use import CardState, CardUse, use_of
+from projections.devices.card_use import CardState, CardUse
 from projections.devices.fit import card_checks
-from projections.devices.fit.card_checks import cores_asked, memory_asked
+from projections.devices.fit.card_checks import cores_asked, cores_counted, memory_asked
 from projections.devices.fit.container_fit import ContainerFit
 from projections.devices.fit.metax_sharing import marks_of, refuses_sharing
 from projections.devices.fit.mig import candidate, named, spans_of
@@ -22,7 +22,7 @@ from projections.devices.fit.pick_metax import pick_metax
 from projections.devices.fit.pick_neighbours import pick_neighbours
 from projections.devices.fit.slices import NoShare, chosen, slice_share
 from projections.devices.vendors.table import BOARD, DIE, STRATEGY
-from projections.devices.vendors.vendor import Picking
+from projections.devices.vendors.vendor import Picking, Vendor
 
 MIG_MODE = "mig"
 
@@ -30,8 +30,8 @@ MIG_MODE = "mig"
 class _Walk:
     """The shares and refusals found so far on one walk over the cards."""
 
-    def __init__(self, before: CardUse) -> None:
-        self.before = before
+    def __init__(self, vendor: Vendor, before: CardUse) -> None:
+        self.vendor, self.before = vendor, before
         self.taken = before
         self.numa: int | None = None
         self.shares: list[CardShare] = []
@@ -54,7 +54,7 @@ class _Walk:
     def take(self, share: CardShare, state: CardState) -> None:
         self.shares.append(share)
         self.states.append(state)
-        self.taken = self.taken.plus(use_of(share))
+        self.taken = self.taken.plus(counted(share, state, self.vendor))
 
 
 def pick_cards(
@@ -80,7 +80,7 @@ def pick_cards(
         return ContainerFit(picked=(), complete=False, refusals=refused, cards=len(states))
     if rules.picking is Picking.RUNS and request.count > 1:
         return pick_neighbours(states, request)
-    walk = _Walk(before)
+    walk = _Walk(terms.vendor, before)
     enough = 0 if _wants_all(states, terms) else request.count
     occupied = _occupied_boards(states, terms)
     for state in reversed(states):
@@ -114,6 +114,11 @@ def _occupied_boards(states: Sequence[CardState], terms: Terms) -> frozenset[int
     if not (terms.mutex and terms.vendor.rules.dies and _dies(states)):
         return frozenset()
     return frozenset(state.card.custom[BOARD] for state in states if state.use.slots and BOARD in state.card.custom)
+
+
+def counted(share: CardShare, state: CardState, vendor: Vendor) -> CardUse:
+    """What a share counts in the limits of its namespace."""
+    return CardUse(memory=share.memory, cores=cores_counted(state.card, vendor, share.cores))
 
 
 def settled(state: CardState, share: CardShare) -> CardShare:
@@ -162,9 +167,12 @@ def _never(state: CardState, request: CardRequest, terms: Terms, walk: _Walk, *,
 def _share(state: CardState, request: CardRequest, terms: Terms, taken: CardUse) -> CardShare | NoShare:
     card, vendor = state.card, terms.vendor
     if vendor.rules.profiles:
-        return slice_share(state, request)
+        part = slice_share(state, request)
+        if isinstance(part, CardShare) and not terms.room.holds(taken.memory + part.memory, taken.cores + part.cores):
+            return NoShare(card_checks.OVER_QUOTA)
+        return part
     memory, cores = memory_asked(request, card, vendor), cores_asked(request, state, terms)
-    if vendor.rules.quota and not terms.room.holds(taken.memory + memory, taken.cores + cores):
+    if not terms.room.holds(taken.memory + memory, taken.cores + cores_counted(card, vendor, cores)):
         return NoShare(card_checks.OVER_QUOTA)
     why = card_checks.lacks(state, terms, memory, cores)
     if why:

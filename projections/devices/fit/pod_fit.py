@@ -1,6 +1,6 @@
 """Whether a pod fits the cards of one node, and which of them it gets (docs/rules/devices.md#pod-fit).
 
-Init containers are each tried on the node as it is; the others follow one after the other on one copy of it.
+Init containers that end are each tried on the node as sidecars have left it; the others follow one after the other.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,12 +11,12 @@ from events.card import CardRequest, CardShare
 from projections.devices.annotations.allocated_cards import CARD_POLICY
 from projections.devices.annotations.steering import EVEN, SCORING_WEIGHTS, BadWeights, Weights, parse_weights
 from projections.devices.annotations.terms import Terms, terms_of
-from projections.devices.card_use import IDLE, CardState, CardUse, NodeCards, charged_of, states_of, use_of
+from projections.devices.card_use import IDLE, CardState, CardUse, NodeCards, charged_of, states_of
 from projections.devices.fit import card_checks
 from projections.devices.fit.card_checks import SOFT_SPLIT_NODE
 from projections.devices.fit.container_fit import ContainerFit
 from projections.devices.fit.metax_sharing import quality_after
-from projections.devices.fit.pick import MIG_MODE, pick_cards, settled
+from projections.devices.fit.pick import MIG_MODE, counted, pick_cards, settled
 from projections.devices.fit.score import asked_of, card_order, fullness
 from projections.devices.namespace_quota import Limit, room
 from projections.devices.vendors.table import BY_WORD
@@ -128,31 +128,28 @@ def one_kind(requests: Sequence[CardRequest | None]) -> tuple[tuple[CardRequest,
     return tuple(() if request is None else (request,) for request in requests)
 
 
-def fit_asking(on: NodeCards, requests: Sequence[Sequence[CardRequest]], init: int, pod: Asking) -> PodFit:
-    """Fit all containers, each with its requests by vendor, for a pod whose demands have been read already."""
+def fit_asking(
+    on: NodeCards, requests: Sequence[Sequence[CardRequest]], init: int, pod: Asking, sidecars: Sequence[int] = ()
+) -> PodFit:
+    """Fit all containers, each with its requests by vendor, for a pod whose demands have been read already.
+
+    Of the first `init`, which are init containers, those at `sidecars` run on beside all that come after them.
+    """
     if pod.unreadable:
         return PodFit(refusals={card_checks.BAD_WEIGHTS: 1})
-    start = states_of(on)
-    app, app_use = start, IDLE
+    now = states_of(on)
+    running: list[CardShare] = []
     shares: list[tuple[CardShare, ...]] = []
     for position, asked in enumerate(requests):
-        is_init = position < init
-        tried = fit_container(
-            start if is_init else app,
-            asked,
-            pod,
-            on=on,
-            before=IDLE if is_init else app_use,
-            held=[share for each in shares for share in each],
-        )
+        held = [share for each in shares for share in each]
+        tried = fit_container(now, asked, pod, on=on, before=running, held=held)
         fit = tried.fit
         if not fit.complete:
             return PodFit(refusals=fit.refusals, cards=fit.cards)
         shares.append(fit.picked)
-        if not is_init:
-            app = tried.after
-            for share in fit.picked:
-                app_use = app_use.plus(use_of(share))
+        if position >= init or position in sidecars:
+            now = tried.after
+            running += fit.picked
     return PodFit(shares=tuple(shares))
 
 
@@ -171,10 +168,13 @@ def fit_container(
     pod: Asking,
     *,
     on: NodeCards,
-    before: CardUse = IDLE,
+    before: Sequence[CardShare] = (),
     held: Sequence[CardShare] = (),
 ) -> ContainerTrial:
-    """Fit the requests of one container on cards as they are; `held` is what containers before it have got."""
+    """Fit the requests of one container on cards as they are.
+
+    `held` is what containers before it have got, `before` what of it they have when it starts.
+    """
     if not requests:
         return ContainerTrial(ContainerFit(picked=(), complete=True), states)
     terms = [pod.terms.get(request.vendor) for request in requests]
@@ -196,7 +196,7 @@ def _fit_own(
     request: CardRequest,
     terms: Terms | None,
     on: NodeCards,
-    before: CardUse,
+    before: Sequence[CardShare],
     held: frozenset[str],
 ) -> ContainerFit:
     """Fit one request on the cards of its vendor."""
@@ -206,18 +206,22 @@ def _fit_own(
     own = [state for state in states if serves(vendor, state.card.model)]
     if request.count > len(own) and not (terms.takes_mode(MIG_MODE) and any(s.card.mode == MIG_MODE for s in own)):
         return ContainerFit(picked=(), complete=False, refusals={card_checks.TOO_FEW_ON_NODE: 1})
+    by_uuid = {state.card.uuid: state for state in own}
+    taken = IDLE
+    for share in before:
+        if share.uuid in by_uuid:
+            taken = taken.plus(counted(share, by_uuid[share.uuid], vendor))
     fit = pick_cards(
         own,
         request,
         terms,
-        before=before,
+        before=taken,
         held=held,
         pair_scores=on.pair_scores,
         soft_node=vendor.soft_split_everywhere or on.annotations.get(SOFT_SPLIT_NODE) == "true",
     )
     if not fit.complete:
         return fit
-    by_uuid = {state.card.uuid: state for state in own}
     picked = tuple(settled(by_uuid[share.uuid], share) for share in fit.picked)
     return ContainerFit(picked=picked, complete=True, cards=fit.cards)
 

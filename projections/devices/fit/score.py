@@ -88,7 +88,7 @@ def card_order(policy: str, *, numa_bind: bool) -> Callable[[int, int, int, int]
 
 
 def _chain(words: list[str], *, numa_bind: bool) -> Callable[[int, int, int, int], Key]:
-    keys = [word for word in words if word in (BINPACK, SPREAD, NUMA)] or [SPREAD]
+    keys = [word for word in dict.fromkeys(words) if word in (BINPACK, SPREAD, NUMA)] or [SPREAD]
     if numa_bind:
         keys = [NUMA, *(key for key in keys if key != NUMA)]
 

@@ -8,7 +8,6 @@ from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from events.event import Millis
 from events.settings import HamiSettings
 from projections.devices.card_config import CardConfig, card_config
-from projections.devices.namespace_quota import Limits, relimited, unlimited
 from projections.devices.registration.card_health import CardHealth, due, out_of_service, reported, returned
 from projections.devices.registration.handshake import TIMEOUT
 from projections.trail import Trail
@@ -49,10 +48,8 @@ class CardCare:
         """Pods whose allocation is reported as stale (`AllocationStale`)."""
         self.told: dict[str, tuple[ReportedDrift, ...]] = {}
         """By card the drifts that are reported and not yet resolved; the name is stored in snapshots."""
-        self.quotas: dict[str, CardQuotaObserved] = {}
-        """The card limits of ResourceQuotas, by `namespace/name`."""
-        self.limits: dict[str, Limits] = {}
-        """The card limits in force by all ResourceQuotas together, and what is used of them, by namespace."""
+        self.quotas: dict[str, tuple[CardQuotaObserved, ...]] = {}
+        """The card limits of ResourceQuotas, by namespace, in order of their names."""
         self.device_configs: dict[str, DeviceConfigObserved] = {}
         """HAMi's configuration of cards, by `namespace/name` of its ConfigMap."""
         self.node_configs: dict[str, NodeConfigsObserved] = {}
@@ -92,20 +89,20 @@ class CardCare:
 
     def set_quota(self, quota: CardQuotaObserved) -> None:
         """Set the card limits of a ResourceQuota in one step, so that a limit that it keeps is never missing."""
-        key = f"{quota.namespace}/{quota.name}"
-        old = self.quotas.get(key)
-        known = self.limits.get(quota.namespace, {})
-        limits = relimited(known, old.hard if old else {}, quota.hard, _named(old, quota))
-        self._trail.put(self.quotas, key, quota)
-        self._trail.put(self.limits, quota.namespace, limits)
+        others = self._other_quotas(quota.namespace, quota.name)
+        found = tuple(sorted((*others, quota), key=lambda one: one.name))
+        self._trail.put(self.quotas, quota.namespace, found)
 
     def drop_quota(self, namespace: str, name: str) -> None:
         """Forget a ResourceQuota: its limits on cards of the namespace end, those of others stay."""
-        old = self.quotas.get(f"{namespace}/{name}")
-        if old is not None:
-            self._trail.drop(self.quotas, f"{namespace}/{name}")
-            limits = unlimited(self.limits.get(namespace, {}), old.hard, _named(old))
-            self._trail.put(self.limits, namespace, limits)
+        others = self._other_quotas(namespace, name)
+        if others:
+            self._trail.put(self.quotas, namespace, others)
+        else:
+            self._trail.drop(self.quotas, namespace)
+
+    def _other_quotas(self, namespace: str, name: str) -> tuple[CardQuotaObserved, ...]:
+        return tuple(one for one in self.quotas.get(namespace, ()) if one.name != name)
 
     def card_returned(self, card: str) -> None:
         """New pods may have the card again."""
@@ -167,8 +164,3 @@ class CardCare:
             *(since + TIMEOUT for key, since in self.silent.items() if key not in self.lost),
             *(suspect.since + OVERDUE for key, suspect in self.suspects.items() if key not in self.stale),
         ]
-
-
-def _named(*quotas: CardQuotaObserved | None) -> frozenset[str]:
-    """The resources that ResourceQuotas limit: of which of them cards are asked for is known when somebody asks."""
-    return frozenset(key.removeprefix("limits.") for quota in quotas if quota is not None for key in quota.hard)

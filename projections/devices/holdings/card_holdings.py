@@ -117,6 +117,11 @@ class CardHoldings:
             qualities=qualities_of(sharing),
         )
 
+    def registered(self, uuid: str) -> Card | None:
+        """A card as its node registers it; None of one that no node does."""
+        home = next(iter(self.homes.get(uuid, ())), None)
+        return None if home is None else next(card for card in self.nodes[home].cards if card.uuid == uuid)
+
     def in_service(self, node: str, card: Card) -> bool:
         """Whether new pods may have the card, cordons and what is free on it aside."""
         if card.mode == MIG_MODE and unknown_pieces(self.used.get(card.uuid, IDLE)):
@@ -209,7 +214,7 @@ class CardHoldings:
         if not node or pod.phase in TERMINAL:
             self.care.pod_gone(key)
             return freed
-        use = effective_use(pod.shares, pod.init, init_done=pod.init_done)
+        use = effective_use(pod.shares, pod.init, sidecars=pod.sidecars, init_done=pod.init_done)
         if use or pod.workload:
             hold = PodHold(owner=pod.workload or POD + key, node=node, use=use)
             self._trail.put(self.pods, key, hold)

@@ -1,6 +1,6 @@
 """What one owner has of a card: a workload by its reservations and its pods, or a pod that belongs to no workload."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import msgspec
 
@@ -48,11 +48,11 @@ def exceeds(use: CardUse, whole: CardUse) -> bool:
     return use.memory > whole.memory or use.cores > whole.cores or use.slots > whole.slots
 
 
-def uses_of(placements: Sequence[PodPlacement]) -> dict[str, CardUse]:
+def uses_of(placements: Iterable[PodPlacement]) -> dict[str, CardUse]:
     """What placements take of each card, together."""
     total: dict[str, CardUse] = {}
     for placement in placements:
-        for uuid, use in effective_use(placement.containers, placement.init).items():
+        for uuid, use in effective_use(placement.containers, placement.init, sidecars=placement.sidecars).items():
             total[uuid] = total.get(uuid, IDLE).plus(use)
     return total
 

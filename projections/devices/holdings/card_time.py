@@ -78,5 +78,5 @@ def _intervals(workload: str, placements: tuple[PodPlacement, ...], at: Millis) 
     return [
         Interval(card=uuid, node=placement.node, workload=workload, memory=use.memory, cores=use.cores, since=at)
         for placement in placements
-        for uuid, use in effective_use(placement.containers, placement.init).items()
+        for uuid, use in effective_use(placement.containers, placement.init, sidecars=placement.sidecars).items()
     ]

@@ -4,37 +4,31 @@ from collections.abc import Iterable
 
 from events.card import CardShare
 from events.device import PodPlacement
-from projections.devices.annotations.allocated_cards import by_vendor
-from projections.devices.card_use import CardUse, effective_use
+from projections.devices.card_use import CardUse
+from projections.devices.fit.card_checks import cores_counted
 from projections.devices.holdings.card_holdings import CardHoldings
-from projections.devices.holdings.card_stakes import POD
-from projections.devices.namespace_quota import Limit, Limits, Names, charged
+from projections.devices.holdings.card_stakes import POD, uses_of
+from projections.devices.namespace_quota import Limit, Limits, Names, charged, in_force
+from projections.devices.vendors.table import BY_WORD
 
 
 def limits_of(cards: CardHoldings, namespace: str, names: Names) -> Limits:
     """The limits of a namespace with what it has; nothing where it has none."""
-    limits = cards.care.limits.get(namespace, {})
-    if not any(limit.limit is not None for limit in limits.values()):
+    limits = in_force(quota.hard for quota in cards.care.quotas.get(namespace, ()))
+    if not limits:
         return {}
-    vendors = {card.uuid: card.vendor for registered in cards.nodes.values() for card in registered.cards}
-    held: dict[str, list[CardShare]] = {}
-    for uuid, stakes in cards.stakes.items():
-        for owner, stake in stakes.items():
-            if owner.removeprefix(POD).partition("/")[0] == namespace:
-                word = vendors.get(uuid, "")
-                held.setdefault(word, []).append(_share(uuid, word, stake.charged()))
-    return charged(limits, {word: (tuple(shares),) for word, shares in held.items()}, names)
+    held = [
+        (uuid, stake.charged())
+        for uuid, stakes in cards.stakes.items()
+        for owner, stake in stakes.items()
+        if owner.removeprefix(POD).partition("/")[0] == namespace
+    ]
+    return _with(cards, limits, held, names)
 
 
-def with_placements(limits: Limits, placements: Iterable[PodPlacement], names: Names) -> Limits:
+def with_placements(cards: CardHoldings, limits: Limits, placements: Iterable[PodPlacement], names: Names) -> Limits:
     """The limits after these pods have come as well."""
-    for one in placements if limits else ():
-        shares = {
-            word: (tuple(_share(uuid, word, use) for uuid, use in effective_use(slots, one.init).items()),)
-            for word, slots in by_vendor(one.containers).items()
-        }
-        limits = charged(limits, shares, names)
-    return limits
+    return _with(cards, limits, uses_of(placements).items(), names) if limits else limits
 
 
 def emptied(limits: Limits) -> Limits:
@@ -42,5 +36,14 @@ def emptied(limits: Limits) -> Limits:
     return {name: Limit(limit=limit.limit) for name, limit in limits.items()}
 
 
-def _share(uuid: str, word: str, use: CardUse) -> CardShare:
-    return CardShare(uuid=uuid, vendor=word, memory=use.memory, cores=use.cores, slots=use.slots)
+def _with(cards: CardHoldings, limits: Limits, taken: Iterable[tuple[str, CardUse]], names: Names) -> Limits:
+    """The limits with what is taken of these cards, as far as nodes register them."""
+    shares: dict[str, list[CardShare]] = {}
+    for uuid, use in taken:
+        card = cards.registered(uuid)
+        if card is not None:
+            vendor = BY_WORD.get(card.vendor)
+            cores = use.cores if vendor is None else cores_counted(card, vendor, use.cores)
+            share = CardShare(uuid=uuid, vendor=card.vendor, memory=use.memory, cores=cores)
+            shares.setdefault(card.vendor, []).append(share)
+    return charged(limits, {word: (tuple(found),) for word, found in shares.items()}, names)

@@ -104,7 +104,7 @@ class Filling:
                 first = Filling(self._cards, self._trail, self._beside).of(node)
                 if not first.fill.pods:
                     return _NONE
-                self._cards.trial((_placed(node, first.shares(1)[0], self._beside.init),))
+                self._cards.trial((_placed(node, first.shares(1)[0], self._beside),))
             if not may_hold(self._cards.summary_of(node), self.shape.requests):
                 return _NONE
             fills = [self._under(node, policy) for policy in self.shape.policies]
@@ -116,11 +116,11 @@ class Filling:
         with self._trail.trial():
             on = before = self._cards.cards_of(node)
             while True:
-                fit = fit_asking(on, self.shape.requests, self.shape.init, self._asking[policy])
+                fit = fit_asking(on, self.shape.requests, self.shape.init, self._asking[policy], self.shape.sidecars)
                 if fit.shares is None:
                     break
                 pods.append(fit.shares)
-                self._cards.trial((_placed(node, fit.shares, self.shape.init),))
+                self._cards.trial((_placed(node, fit.shares, self.shape),))
                 on = self._cards.cards_of(node)
                 opened.append(_opened(before, on))
         uuids = tuple(card.uuid for card in before.cards)
@@ -131,7 +131,7 @@ def next_pod(cards: CardHoldings, node: str, shape: CardShape, limits: Limits) -
     """The next pod of a shape on a node, where limits of its namespace have a say; nothing is remembered of it."""
     on = cards.summary_of(node).on
     for policy in shape.policies:
-        fit = fit_asking(on, shape.requests, shape.init, _asked(shape, policy, limits))
+        fit = fit_asking(on, shape.requests, shape.init, _asked(shape, policy, limits), shape.sidecars)
         if fit.shares is not None:
             return Fill(pods=(fit.shares,), policy=policy)
     return _NONE
@@ -144,6 +144,7 @@ def shape_of(gang: Gang, policies: tuple[str, ...] = ()) -> CardShape:
     asked = CardShape(
         requests=found.containers,
         init=found.init,
+        sidecars=found.sidecars,
         annotations=tuple(sorted(shape.device_annotations.items())),
         policies=gang.left_open(policies or gang.tried_alone(found.containers)),
         config=config,
@@ -169,8 +170,8 @@ def _asked(shape: CardShape, policy: str, limits: Limits) -> Asking:
     )
 
 
-def _placed(node: str, shares: PodShares, init: int) -> PodPlacement:
-    return PodPlacement(pod_set="", index=0, node=node, containers=shares, init=init)
+def _placed(node: str, shares: PodShares, shape: CardShape) -> PodPlacement:
+    return PodPlacement(pod_set="", index=0, node=node, containers=shares, init=shape.init, sidecars=shape.sidecars)
 
 
 def _opened(before: NodeCards, after: NodeCards) -> int:

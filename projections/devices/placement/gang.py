@@ -29,7 +29,7 @@ from projections.devices.namespace_quota import Limits, lets_in
 from projections.devices.placement.ranking import rank
 from projections.devices.placement.refusal import asked_text, refusal
 from projections.devices.placement.suitability import NodeSuitability
-from projections.devices.requests.card_requests import pod_card_requests
+from projections.devices.requests.card_requests import PodCardRequests, pod_card_requests
 from projections.devices.vendors.vendor import NodeScoring
 from projections.trail import Trail
 
@@ -92,7 +92,7 @@ def place(cards: CardHoldings, nodes: Mapping[str, NodeObserved], gangs: Sequenc
     The reason of a failure is that of the first try: pod sets in the workload's order, each under its own policy.
     """
     asked = [_asked(gang) for gang in gangs]
-    asked = [one for one in asked if any(one.requests)]
+    asked = [one for one in asked if any(one.each.containers)]
     if not asked:
         return Placed()
     refused: list[Placed] = []
@@ -110,22 +110,20 @@ class _Asked(msgspec.Struct, frozen=True):
     """A gang with what the containers of one of its pods ask for."""
 
     gang: Gang
-    requests: Containers
-    init: int
+    each: PodCardRequests
 
 
 def _asked(gang: Gang) -> _Asked:
-    found = pod_card_requests(gang.pod_set.shape, gang.config)
-    return _Asked(gang, found.containers, found.init)
+    return _Asked(gang, pod_card_requests(gang.pod_set.shape, gang.config))
 
 
 def _tries(asked: Sequence[_Asked]) -> Iterator[tuple[Sequence[_Asked], tuple[str, ...]]]:
     """In which order to place the pod sets, and under which card policies to try each."""
     if len(asked) == 1:
-        yield asked, asked[0].gang.tried_alone(asked[0].requests)
+        yield asked, asked[0].gang.tried_alone(asked[0].each.containers)
         return
     other = asked[0].gang.other_card_policy
-    by_size = sorted(asked, key=lambda one: _largest_request(one.requests), reverse=True)
+    by_size = sorted(asked, key=lambda one: _largest_request(one.each.containers), reverse=True)
     yield asked, ("", other)
     yield by_size, ("", other)
     yield asked, (other, "")
@@ -145,7 +143,7 @@ def _largest_request(requests: Containers) -> tuple[int, int, int]:
 
 def largest_request(gang: Gang) -> tuple[int, int, int]:
     """The largest that a container of the gang asks for: cards, memory, cores."""
-    return _largest_request(_asked(gang).requests)
+    return _largest_request(_asked(gang).each.containers)
 
 
 def suits(node: NodeObserved, gang: Gang) -> bool:
@@ -196,13 +194,13 @@ def _place_under(
         (least_first(gang.node_policy, found.fullness), name)
         for name in _suitable(cards, nodes, gang)
         for found in (cards.summary_of(name),)
-        if may_hold(found, asked.requests)
+        if may_hold(found, asked.each.containers)
     ]
     heapq.heapify(line)
     for index in range(gang.count):
         if limits:
-            now = with_placements(limits, placements, gang.config.resources)
-            if not lets_in(now, asked.requests, asked.init, gang.config.resources):
+            now = with_placements(cards, limits, placements, gang.config.resources)
+            if not _lets_in(now, asked):
                 return index
             pod = _pod(asked, policy, now)
         placement = _place_pod(cards, line, asked, index, pod)
@@ -223,13 +221,20 @@ def _place_ranked(
     """The same where a node's score rests on the cards that it would give: every node is tried for every pod."""
     gang = asked.gang
     wanted = gang.node_policy
-    names = [name for name in _suitable(cards, nodes, gang) if may_hold(cards.summary_of(name), asked.requests)]
+    names = [name for name in _suitable(cards, nodes, gang) if may_hold(cards.summary_of(name), asked.each.containers)]
     for index in range(gang.count):
-        now = with_placements(limits, placements, gang.config.resources)
-        if not lets_in(now, asked.requests, asked.init, gang.config.resources):
+        now = with_placements(cards, limits, placements, gang.config.resources)
+        if not _lets_in(now, asked):
             return index
         nodes_cards = (cards.summary_of(name).on for name in names)
-        ranking = rank(nodes_cards, asked.requests, asked.init, _pod(asked, policy, now), wanted)
+        ranking = rank(
+            nodes_cards,
+            asked.each.containers,
+            asked.each.init,
+            _pod(asked, policy, now),
+            wanted,
+            asked.each.sidecars,
+        )
         best = ranking.best(wanted)
         if best is None:
             return index
@@ -238,7 +243,8 @@ def _place_ranked(
             index=index,
             node=best.node,
             containers=best.shares,
-            init=asked.init,
+            init=asked.each.init,
+            sidecars=asked.each.sidecars,
             policy=policy,
         )
         cards.trial((placement,))
@@ -253,11 +259,16 @@ def _place_pod(
     """Take the best node that fits; its cards are charged, and it goes back into line with its new score."""
     while line:
         _, name = heapq.heappop(line)
-        fit = fit_asking(cards.summary_of(name).on, asked.requests, asked.init, pod)
+        fit = fit_asking(cards.summary_of(name).on, asked.each.containers, asked.each.init, pod, asked.each.sidecars)
         if fit.shares is None:
             continue
         placement = PodPlacement(
-            pod_set=asked.gang.pod_set.name, index=index, node=name, containers=fit.shares, init=asked.init
+            pod_set=asked.gang.pod_set.name,
+            index=index,
+            node=name,
+            containers=fit.shares,
+            init=asked.each.init,
+            sidecars=asked.each.sidecars,
         )
         cards.trial((placement,))
         after = cards.summary_of(name).fullness
@@ -276,11 +287,11 @@ def _refused(
     """Why a pod finds no place beside what is taken already, in words."""
     gang = asked.gang
     limits = limits_of(cards, gang.namespace, gang.config.resources)
-    now = with_placements(limits, placements, gang.config.resources)
-    if not lets_in(now, asked.requests, asked.init, gang.config.resources):
+    now = with_placements(cards, limits, placements, gang.config.resources)
+    if not _lets_in(now, asked):
         return _over_quota(asked, index, emptied(limits))
     names = sorted(_suitable(cards, nodes, gang))
-    refused = refusal(cards, names, asked.requests, asked.init, _pod(asked, "", now), _pod(asked, "", emptied(limits)))
+    refused = refusal(cards, names, asked.each, _pod(asked, "", now), _pod(asked, "", emptied(limits)))
     where = f"flavor {gang.flavor.name}" if gang.flavor is not None else "any flavor"
     return Placed(
         pod_set=gang.pod_set.name,
@@ -289,13 +300,18 @@ def _refused(
     )
 
 
+def _lets_in(limits: Limits, asked: _Asked) -> bool:
+    each = asked.each
+    return lets_in(limits, each.containers, each.init, asked.gang.config.resources, each.sidecars)
+
+
 def _over_quota(asked: _Asked, index: int, whole: Limits) -> Placed:
     gang = asked.gang
-    ever = lets_in(whole, asked.requests, asked.init, gang.config.resources)
+    ever = _lets_in(whole, asked)
     return Placed(
         pod_set=gang.pod_set.name,
         reason=WAITING_FOR_CARDS if ever else EXCEEDS_CARDS,
-        message=over_quota(gang, asked.requests, index),
+        message=over_quota(gang, asked.each.containers, index),
     )
 
 
@@ -317,7 +333,7 @@ def _pod(asked: _Asked, policy: str, limits: Limits) -> Asking:
     annotations = {**own, CARD_POLICY: policy} if policy else own
     return asking(
         annotations,
-        [request for each in asked.requests for request in each],
+        [request for each in asked.each.containers for request in each],
         default_policy=asked.gang.config.card_policy,
         limits=limits,
         vendors=asked.gang.config.by_word,

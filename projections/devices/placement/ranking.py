@@ -44,17 +44,22 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rank(
-    nodes: Iterable[NodeCards], requests: Sequence[Sequence[CardRequest]], init: int, pod: Asking, policy: str = ""
+    nodes: Iterable[NodeCards],
+    requests: Sequence[Sequence[CardRequest]],
+    init: int,
+    pod: Asking,
+    policy: str = "",
+    sidecars: Sequence[int] = (),
 ) -> Ranking:
     """Try a pod on every node; vendors' own scores look at the node policy."""
     fits: list[NodeFit] = []
     failed: dict[str, str] = {}
     for on in nodes:
-        found: PodFit = fit_asking(on, requests, init, pod)
+        found: PodFit = fit_asking(on, requests, init, pod, sidecars)
         if found.shares is None:
             failed[on.node] = reason_text(found.refusals, found.cards)
             continue
-        added = effective_use(found.shares, init, each=charged_of)
+        added = effective_use(found.shares, init, sidecars=sidecars, each=charged_of)
         after = {card.uuid: on.used.get(card.uuid, IDLE).plus(added.get(card.uuid, IDLE)) for card in on.cards}
         before = states_of(on)
         score = node_score(before) + vendor_scores(on, found.shares, before, pod, policy)

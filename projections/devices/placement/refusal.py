@@ -8,6 +8,7 @@ from events.card import Card, CardRequest
 from projections.devices.card_use import NodeCards
 from projections.devices.fit.pod_fit import Asking, fit_asking
 from projections.devices.holdings.card_holdings import CardHoldings
+from projections.devices.requests.card_requests import PodCardRequests
 
 REASONS_OF = 100
 """Nodes over which reasons are counted."""
@@ -25,7 +26,7 @@ class CardRefusal(msgspec.Struct, frozen=True):
 
 
 def refusal(
-    cards: CardHoldings, names: Sequence[str], requests: Containers, init: int, pod: Asking, alone: Asking
+    cards: CardHoldings, names: Sequence[str], asked: PodCardRequests, pod: Asking, alone: Asking
 ) -> CardRefusal:
     """Why a pod finds no cards on these nodes; `alone` is the pod if its namespace had nothing.
 
@@ -33,12 +34,19 @@ def refusal(
     """
     counted: dict[str, int] = {}
     for name in names[:REASONS_OF]:
-        for code, times in fit_asking(cards.summary_of(name).on, requests, init, pod).refusals.items():
+        for code, times in fit_asking(
+            cards.summary_of(name).on, asked.containers, asked.init, pod, asked.sidecars
+        ).refusals.items():
             counted[code] = counted.get(code, 0) + times
     codes = ", ".join(f"{times} {code}" for code, times in sorted(counted.items())) or "no node has cards"
     looked_at = f", reasons of the first {REASONS_OF}" if len(names) > REASONS_OF else ""
-    ever = any(fit_asking(on, requests, init, alone).shares is not None for on in _emptied(cards, names))
-    message = f"asked {asked_text(requests)}; {_largest(cards, names)}; {len(names)} node(s){looked_at}: {codes}"
+    ever = any(
+        fit_asking(on, asked.containers, asked.init, alone, asked.sidecars).shares is not None
+        for on in _emptied(cards, names)
+    )
+    message = (
+        f"asked {asked_text(asked.containers)}; {_largest(cards, names)}; {len(names)} node(s){looked_at}: {codes}"
+    )
     return CardRefusal(ever, message)
 
 

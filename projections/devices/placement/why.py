@@ -47,7 +47,7 @@ def answers(world: DeviceState, gang: Gang) -> list[NodeAnswer]:
             found.append(NodeAnswer(node=name, fits=False, reason=refused))
             continue
         on = world.cards.cards_of(name)
-        fit = fit_asking(on, asked_by.containers, asked_by.init, pod)
+        fit = fit_asking(on, asked_by.containers, asked_by.init, pod, asked_by.sidecars)
         cards = tuple(_card(on, state, flat, gang) for state in states_of(on))
         reason = "" if fit.shares is not None else reason_text(fit.refusals, fit.cards)
         found.append(NodeAnswer(node=name, fits=fit.shares is not None, reason=reason, cards=cards))

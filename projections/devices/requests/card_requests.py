@@ -147,6 +147,8 @@ class PodCardRequests(msgspec.Struct, frozen=True):
     """The requests of each container, init containers first."""
     init: int
     """How many of them are init containers."""
+    sidecars: tuple[int, ...] = ()
+    """Which of these run on beside the others, by their places."""
 
 
 def pod_card_requests(shape: PodShape, config: CardConfig = HAMI) -> PodCardRequests:
@@ -154,7 +156,8 @@ def pod_card_requests(shape: PodShape, config: CardConfig = HAMI) -> PodCardRequ
     annotations = shape.device_annotations
     init = tuple(container_requests(container, annotations, config) for container in shape.init_containers)
     others = tuple(container_requests(container, annotations, config) for container in shape.containers)
-    return PodCardRequests((*init, *others), len(init))
+    sidecars = tuple(place for place, container in enumerate(shape.init_containers) if container.restartable)
+    return PodCardRequests((*init, *others), len(init), sidecars)
 
 
 def any_asks_for_cards(pod_sets: Iterable[PodSet], config: CardConfig = HAMI) -> bool:

@@ -65,7 +65,7 @@ VENDORS: tuple[Vendor, ...] = (
         avoid_uuid="nvidia.com/nouse-gpuuuid",
         use_model="nvidia.com/use-gputype",
         avoid_model="nvidia.com/nouse-gputype",
-        rules=Rules(modes=True, numa=True, quota=True, mig=True, topology=True),
+        rules=Rules(modes=True, numa=True, mig=True, topology=True),
     ),
     Vendor(
         word=AMD,
@@ -113,7 +113,6 @@ VENDORS: tuple[Vendor, ...] = (
         allocated="hami.io/cambricon-mlu-devices-allocated",
         use_uuid="cambricon.com/use-gpuuuid",
         avoid_uuid="cambricon.com/nouse-gpuuuid",
-        rules=Rules(quota=True),
         default_cores=100,
         unit=Unit(tag="cambricon-mlu", slots=100, cores=100, by_cores=True),
     ),

@@ -68,8 +68,6 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     modes: bool = False
     """The pod may name the modes of sharing that it takes."""
     numa: bool = False
-    quota: bool = False
-    """A namespace's quota is looked at card by card, so that percentages count."""
     exclusive: bool = True
     """Asking for all cores of a card asks for an idle card."""
     mig: bool = False

@@ -230,8 +230,8 @@ class CardPlaces:
         self, nodes: Sequence[str], asked: _Asked, index: int
     ) -> tuple[PodPlacement, ...] | Unplaced:
         gang, shape = asked.gang, asked.shape
-        now = with_placements(asked.limits, self.placements, gang.config.resources)
-        if not lets_in(now, shape.requests, shape.init, gang.config.resources):
+        now = with_placements(self._ledger.cards, asked.limits, self.placements, gang.config.resources)
+        if not lets_in(now, shape.requests, shape.init, gang.config.resources, shape.sidecars):
             return Unplaced(over_quota(gang, shape.requests, index))
         for node in sorted(nodes, key=partial(self._order, gang)):
             found = next_pod(self._ledger.cards, node, shape, now)
@@ -273,6 +273,7 @@ def _placement(asked: _Asked, node: str, index: int, shares: PodShares, policy: 
         node=node,
         containers=shares,
         init=asked.shape.init,
+        sidecars=asked.shape.sidecars,
         policy=policy,
     )
 

@@ -5,14 +5,24 @@ from fractions import Fraction
 
 from events.json_object import JsonMapping, object_at, objects_at
 from events.quantity import BadQuantity, parse_quantity
-from projections.devices.annotations.steering import SCORING_WEIGHTS, BadWeights, parse_weights
+from projections.devices.annotations.allocated_cards import CARD_POLICY, NODE_POLICY
+from projections.devices.annotations.steering import (
+    BINPACK,
+    CARD_POLICIES,
+    NODE_POLICIES,
+    SCORING_WEIGHTS,
+    SPREAD,
+    BadWeights,
+    parse_weights,
+)
 from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.requests.admission_rule import DEFAULT_SCHEDULER, NODE_ASSIGNED, PRIVILEGED, Applicant, judge
 from projections.devices.requests.mutation import ContainerRequest
 from projections.devices.requests.request_problems import request_problems
-from services.validation.problem import Problem
+from services.validation.problem import Problem, warning
 
 _SCHEDULER = "hami-scheduler"
+_WEBHOOK, _IGNORE = "hami.io/webhook", "ignore"
 _FIELDS = {
     PRIVILEGED: ("spec.containers", "ask for no card, or run no container privileged"),
     NODE_ASSIGNED: ("spec.nodeName", "leave it out; a nodeSelector says where it may run"),
@@ -30,7 +40,13 @@ def hami_problems(
     for part in ("initContainers", "containers"):
         for index, one in enumerate(objects_at(spec, part)):
             found.extend(_container(one, annotations, f"{field}.spec.{part}[{index}].resources", known_fields, config))
-    return [*found, *_weights(annotations, field), *_refused(spec, annotations, field, config)]
+    return [
+        *found,
+        *_weights(annotations, field),
+        *_policies(annotations, field),
+        *_ignored(template, field, config),
+        *_refused(spec, annotations, field, config),
+    ]
 
 
 def _container(
@@ -59,6 +75,48 @@ def _weights(annotations: Mapping[str, str], field: str) -> list[Problem]:
         consequence = "no node takes the pod"
         return [Problem(field=path, code="ScoringWeightsNotRead", what=str(bad), consequence=consequence)]
     return []
+
+
+def _policies(annotations: Mapping[str, str], field: str) -> list[Problem]:
+    """Policies that HAMi does not know, and takes for others without a word; cards may have several with commas between."""
+    chain = annotations.get(CARD_POLICY, SPREAD).split(",")
+    words = chain if len(chain) == 1 else [word.strip() for word in chain]
+    asked = (
+        (CARD_POLICY, not set(words) <= {*CARD_POLICIES}, SPREAD, CARD_POLICIES),
+        (NODE_POLICY, annotations.get(NODE_POLICY, BINPACK) not in NODE_POLICIES, BINPACK, NODE_POLICIES),
+    )
+    return [
+        warning(
+            f"{field}.metadata.annotations[{name}]",
+            "SchedulerPolicyNotKnown",
+            f"{annotations[name]!r} names a policy that there is not",
+            f"what is not known does not count; where nothing is left, it is as under {instead}",
+            " or ".join(known),
+        )
+        for name, unknown, instead, known in asked
+        if unknown
+    ]
+
+
+def _ignored(template: JsonMapping, field: str, config: CardConfig) -> list[Problem]:
+    """A pod that asks for cards, and whose label keeps it from HAMi, which names no scheduler of its own either."""
+    spec = object_at(template, "spec")
+    asked = [_asked(one) for part in ("initContainers", "containers") for one in objects_at(spec, part)]
+    if (
+        object_at(template, "metadata", "labels").get(_WEBHOOK) != _IGNORE
+        or str(spec.get("schedulerName") or DEFAULT_SCHEDULER) != DEFAULT_SCHEDULER
+        or all(config.names.isdisjoint({*one.limits, *one.requests}) for one in asked)
+    ):
+        return []
+    return [
+        warning(
+            f"{field}.metadata.labels[{_WEBHOOK}]",
+            "IgnoredByHami",
+            "the label keeps HAMi from a pod that asks for cards",
+            "the default scheduler places it, and no card is given to it, though one is reserved",
+            f"leave it out, or write out all that HAMi would add, schedulerName: {_SCHEDULER} with it",
+        )
+    ]
 
 
 def _refused(spec: JsonMapping, annotations: Mapping[str, str], field: str, config: CardConfig) -> list[Problem]:

@@ -17,7 +17,7 @@ from projections.devices.registration.register_annotation import CORDON
 from tests.conformance.difference import first_difference
 from tests.conformance.hami.shapes import (
     containers_in,
-    limits_in,
+    limits_at_cards,
     profiles_in,
     request_in,
     share_in,
@@ -128,7 +128,7 @@ def fit(case: Case) -> str | None:
     vendor, node = vendor_of(given), given["node"]
     cordoned = frozenset(names_in(node["annotations"].get(CORDON, "")))
     states = [state_in(row, cordoned=cordoned, custom=node.get("registered_custom")) for row in given["devices"]]
-    limits = limits_in(given["env"]["quota"].get(given["pod"]["namespace"], {}))
+    limits = limits_at_cards(given["env"]["quota"].get(given["pod"]["namespace"], {}), [vendor])
     terms = terms_of(
         vendor,
         given["pod"]["annotations"] or {},

@@ -5,7 +5,7 @@ from typing import Any
 
 from events.card import CardRequest, CardShare
 from projections.devices.annotations.allocated_cards import NODE_POLICY, by_vendor, names_in
-from projections.devices.card_use import IDLE, NodeCards, use_of
+from projections.devices.card_use import NodeCards
 from projections.devices.fit.node_scores import vendor_score, weighted
 from projections.devices.fit.pod_fit import Asking, asking, fit_container, reason_text
 from projections.devices.fit.score import node_score
@@ -17,7 +17,7 @@ from projections.devices.vendors.table import BY_WORD
 from tests.conformance.difference import first_difference
 from tests.conformance.hami.shapes import (
     containers_in,
-    limits_in,
+    limits_at_cards,
     request_in,
     share_in,
     share_out,
@@ -50,13 +50,14 @@ def requests_in(rows: Case) -> tuple[CardRequest, ...]:
 def asking_in(given: Case, requests: list[tuple[CardRequest, ...]]) -> Asking:
     """The pod's demands."""
     env, pod = given["env"], given["pod"]
-    limits: dict[str, Limit] = limits_in(env["quota"].get(pod["namespace"], {}))
+    vendors = vendors_in(env)
+    limits: dict[str, Limit] = limits_at_cards(env["quota"].get(pod["namespace"], {}), vendors.values())
     return asking(
         pod["annotations"] or {},
         [request for each in requests for request in each],
         default_policy=env["gpu_policy_default"],
         limits=limits,
-        vendors=vendors_in(env),
+        vendors=vendors,
     )
 
 
@@ -85,12 +86,9 @@ def fit_in_devices(case: Case) -> str | None:
     pod = asking_in(given, [requests])
     on = node_in(given["node"])
     already = {word: containers_in(rows) for word, rows in (given["allocated"] or {}).items()}
-    before = IDLE
-    for share in (share for rows in already.values() for shares in rows for share in shares):
-        before = before.plus(use_of(share))
     states = [state_in(row) for row in given["node"]["devices"]]
     held = [share for rows in already.values() for shares in rows for share in shares]
-    tried = fit_container(states, requests, pod, on=on, before=before, held=held)
+    tried = fit_container(states, requests, pod, on=on, before=held, held=held)
     fit, after = tried.fit, tried.after
     allocated = plain_slots(given["allocated"] or {})
     if fit.complete:

@@ -35,7 +35,7 @@ from tests.conformance.hami.asking import asked_in
 from tests.conformance.hami.quantities import whole_quantities
 from tests.conformance.hami.shapes import (
     containers_in,
-    limits_in,
+    limits_at_cards,
     registered_in,
     state_out,
     vendors_in,
@@ -173,7 +173,7 @@ def filter_pod(case: Case) -> str | None:
     env, pod = given["env"], given["pod"]
     annotations = pod["annotations"] or {}
     vendors = vendors_in(env)
-    limits = limits_in(env["quota"].get(pod["namespace"], {}))
+    limits = limits_at_cards(env["quota"].get(pod["namespace"], {}), vendors.values())
     others = []
     for row in given["pods"]:
         if row["pod"]["uid"] == pod["uid"]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from projections.devices.namespace_quota import Limits, charged, limited, managed, relimited, room, unlimited
+from projections.devices.namespace_quota import Limit, Limits, charged, in_force, room
 from projections.devices.requests.admission_rule import pod_within_quota
 from projections.devices.vendors.vendor import VendorResources
 from tests.conformance.difference import first_difference
@@ -39,19 +39,19 @@ def quota_op(case: Case) -> str | None:
     """One change of a quota ledger."""
     given = case["in"]
     arguments, resources = given["args"], resources_in(given["vendors"])
-    names = managed(resources)
+    names = {name for each in resources.values() for name in (each.memory, each.cores) if name}
     before: dict[str, Limits] = {space: limits_in(rows) for space, rows in (given["before"] or {}).items()}
     quota = arguments.get("quota") or arguments.get("new") or {}
     space = arguments.get("namespace", quota.get("namespace", ""))
     limits = before.get(space, {})
     match given["op"]:
         case "add_quota":
-            after = limited(limits, whole_quantities(quota["hard"]), names)
+            after = _limited(limits, {}, whole_quantities(quota["hard"]), names)
         case "del_quota":
-            after = unlimited(limits, whole_quantities(quota["hard"]), names)
+            after = _limited(limits, whole_quantities(quota["hard"]), {}, names)
         case "update_quota":
             old = whole_quantities(arguments["old"]["hard"])
-            after = relimited(limits, old, whole_quantities(quota["hard"]), names)
+            after = _limited(limits, old, whole_quantities(quota["hard"]), names)
         case "add_usage" | "rm_usage" as operation:
             shares = {word: containers_in(rows) for word, rows in (arguments["devices"] or {}).items()}
             after = charged(limits, shares, resources, sign=1 if operation == "add_usage" else -1)
@@ -61,6 +61,17 @@ def quota_op(case: Case) -> str | None:
     return first_difference(
         _spaces_out({name: limits_in(rows) for name, rows in case["out"]["after"].items()}), _spaces_out(spaces)
     )
+
+
+def _limited(limits: Limits, old: dict[str, int], new: dict[str, int], names: set[str]) -> Limits:
+    """The limits of a namespace whose only ResourceQuota said that and says this."""
+    before = {f"limits.{name}": limit.limit for name, limit in limits.items() if limit.limit is not None}
+    hard = {key: value for key, value in before.items() if key not in old} | new
+    found = {name: limit for name, limit in in_force([hard]).items() if name in names}
+    return {
+        name: Limit(used=limits.get(name, Limit()).used, limit=found.get(name, Limit()).limit)
+        for name in sorted({*limits, *found})
+    }
 
 
 def _spaces_out(spaces: dict[str, Limits]) -> Case:

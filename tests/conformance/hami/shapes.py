@@ -1,6 +1,7 @@
 """Turns the recorded shapes of cards, requests and shares into kuelog's values and back."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from projections.devices.vendors.vendor import Template, Vendor, VendorResources
 
 Json = Any
 UNSET_PERCENT = 101
+_LIMITED_AT_CARDS = ("NVIDIA", "MLU")
 BACKENDS = {
     "nvidia": "NVIDIA",
     "amd": "AMD",
@@ -290,6 +292,15 @@ def limits_in(rows: Json) -> dict[str, Limit]:
     return {
         name: Limit(used=row["used"], limit=row["limit"] if row["limit_set"] else None) for name, row in rows.items()
     }
+
+
+def limits_at_cards(rows: Json, vendors: Iterable[Vendor]) -> dict[str, Limit]:
+    """Those at which HAMi looks when it chooses cards; of others it does so only before it knows what a card gives.
+
+    Here all count (docs/rules/devices.md#namespace-quota), so that these cases would say of a card that it is beyond the limit.
+    """
+    others = {name for vendor in vendors if vendor.word not in _LIMITED_AT_CARDS for name in vendor.resources.names()}
+    return {name: limit for name, limit in limits_in(rows).items() if name not in others}
 
 
 def limits_out(limits: dict[str, Limit]) -> Json:

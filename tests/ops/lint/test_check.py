@@ -368,6 +368,43 @@ def test_scoring_weights_that_hami_cannot_read_are_told(tmp_path: Path) -> None:
     assert [code for _, code, _ in found] == ["ScoringWeightsNotRead"]
 
 
+@pytest.mark.parametrize(
+    ("policy", "text", "told"),
+    [
+        ("gpu-scheduler-policy", "binpakc", True),
+        ("gpu-scheduler-policy", "Binpack", True),
+        ("gpu-scheduler-policy", " binpack", True),
+        ("gpu-scheduler-policy", "binpack,nmua", True),
+        ("gpu-scheduler-policy", "", True),
+        ("gpu-scheduler-policy", "binpack, numa", False),
+        ("gpu-scheduler-policy", "mutex,topology-aware", False),
+        ("gpu-scheduler-policy", "spread", False),
+        ("node-scheduler-policy", "spraed", True),
+        ("node-scheduler-policy", "binpack,spread", True),
+        ("node-scheduler-policy", "numa", True),
+        ("node-scheduler-policy", "spread", False),
+    ],
+)
+def test_a_scheduler_policy_that_hami_does_not_know_is_told(policy: str, text: str, told: bool, tmp_path: Path) -> None:
+    asked = "nvidia.com/gpu: 1, nvidia.com/gpumem: 16000, nvidia.com/gpucores: 50"
+    named = f"{{metadata: {{annotations: {{hami.io/{policy}: '{text}'}}}}, spec: {{containers"
+    at = f"spec.template.metadata.annotations[hami.io/{policy}]"
+    found = codes(tmp_path, job(asked).replace("{spec: {containers", named))
+    assert found == ([("warning", "SchedulerPolicyNotKnown", at)] if told else [])
+
+
+def test_a_pod_that_hamis_webhook_is_told_to_ignore_is_told(tmp_path: Path) -> None:
+    def found(asked: str, label: str, scheduler: str = "") -> list[tuple[str, str, str]]:
+        named = f"{{metadata: {{labels: {{hami.io/webhook: {label}}}}}, spec: {{{scheduler}containers"
+        return codes(tmp_path, job(asked).replace("{spec: {containers", named))
+
+    asked = "nvidia.com/gpu: 1, nvidia.com/gpumem: 16000, nvidia.com/gpucores: 50"
+    told = ("warning", "IgnoredByHami", "spec.template.metadata.labels[hami.io/webhook]")
+    assert found(asked, "ignore") == found(asked, "ignore", "schedulerName: default-scheduler, ") == [told]
+    assert found(asked, "ignore", "schedulerName: hami-scheduler, ") == found(asked, "seen") == []
+    assert found("cpu: 1", "ignore") == []
+
+
 HAMI_MAP = """
 apiVersion: v1
 kind: ConfigMap

@@ -40,20 +40,20 @@ class FitByDefinition:
     def __init__(self, cards: Sequence[Card], used: dict[str, Taken], wanted: Wanted) -> None:
         self.cards, self.start, self.wanted = cards, used, wanted
 
-    def fit(self, requests: Sequence[CardRequest | None], init: int) -> Outcome:
+    def fit(self, requests: Sequence[CardRequest | None], init: int, sidecars: Sequence[int] = ()) -> Outcome:
         used, cards, told = dict(self.start), list(self.cards), Taken()
         found: list[list[str]] = []
         for index, request in enumerate(requests):
-            first = index < init
+            ends = index < init and index not in sidecars
             if request is None:
                 found.append([])
                 continue
-            order = self.ordered(self.cards if first else cards, self.start if first else used)
-            picked, refusals = self.pick(order, self.start if first else used, request, Taken() if first else told)
+            order = self.ordered(cards, used)
+            picked, refusals = self.pick(order, used, request, told)
             if len(picked) < request.count:
                 return Outcome(None, refusals, 0 if "NodeInsufficientDevice" in refusals else len(cards))
             found.append([one.uuid for one in picked])
-            if first:
+            if ends:
                 continue
             cards = order
             for one in picked:

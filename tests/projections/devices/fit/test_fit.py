@@ -1,6 +1,7 @@
 """What pods get of ordinary cards against the definitions."""
 
 import random
+from collections.abc import Sequence
 
 from events.card import Card, CardRequest, CardShare
 from projections.devices.annotations.terms import QUALITY
@@ -59,12 +60,13 @@ def test_a_pod_gets_the_cards_that_the_definitions_say_or_hears_the_same_reasons
         cards = [card(chance, index) for index in range(chance.randint(1, 5))]
         used = {one.uuid: use_of(chance, one) for one in cards}
         asked, init, terms = (
-            [request(chance) for _ in range(chance.randint(1, 3))],
-            chance.choice((0, 0, 1)),
+            [request(chance) for _ in range(chance.randint(1, 4))],
+            chance.choice((0, 0, 1, 2)),
             wanted(chance),
         )
-        outcome = FitByDefinition(cards, used, terms).fit(asked, init)
-        assert as_decided(cards, used, terms, asked, init) == outcome, seed
+        sidecars = [place for place in range(init) if chance.randrange(2)]
+        outcome = FitByDefinition(cards, used, terms).fit(asked, init, sidecars)
+        assert as_decided(cards, used, terms, asked, init, sidecars) == outcome, seed
         placed += outcome.cards is not None
     assert 300 < placed < 1200
 
@@ -84,7 +86,12 @@ def test_the_weights_that_a_pod_names_decide_which_of_its_cards_is_the_fullest()
 
 
 def as_decided(
-    cards: list[Card], used: dict[str, Taken], terms: Wanted, asked: list[CardRequest | None], init: int
+    cards: list[Card],
+    used: dict[str, Taken],
+    terms: Wanted,
+    asked: list[CardRequest | None],
+    init: int,
+    sidecars: Sequence[int] = (),
 ) -> Outcome:
     on = NodeCards(node="n", cards=tuple(cards), used={uuid: CardUse(*taken) for uuid, taken in used.items()})
     annotations = {"hami.io/gpu-scheduler-policy": terms.policy, "nvidia.com/numa-bind": str(terms.numa_bind).lower()}
@@ -94,7 +101,7 @@ def as_decided(
         "nvidia.com/gpumem": Limit(used=1, limit=None if terms.memory_left is None else terms.memory_left + 1),
         "nvidia.com/gpucores": Limit(used=2, limit=None if terms.cores_left is None else terms.cores_left + 2),
     }
-    fit = fit_asking(on, one_kind(asked), init, asking(annotations, asked, limits=limits))
+    fit = fit_asking(on, one_kind(asked), init, asking(annotations, asked, limits=limits), sidecars)
     found = None if fit.shares is None else [[share.uuid for share in shares] for shares in fit.shares]
     return Outcome(found, fit.refusals, fit.cards)
 

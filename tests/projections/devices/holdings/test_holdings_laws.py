@@ -149,6 +149,21 @@ def test_init_containers_count_with_the_larger_of_their_peak_and_the_sum_of_the_
     assert effective_use(pod, 1, init_done=True) == {"a": CardUse(2, 4000, 50)}
 
 
+def test_a_sidecar_counts_beside_the_init_containers_after_it_and_beside_the_others() -> None:
+    def share(memory: int, cores: int) -> tuple[CardShare, ...]:
+        return (CardShare(uuid="a", vendor="NVIDIA", memory=memory, cores=cores),)
+
+    pod = [share(9000, 5), share(3000, 10), share(5000, 20), share(2000, 30)]
+    assert effective_use(pod, 3, sidecars=(1,)) == {"a": CardUse(2, 9000, 40)}
+    assert effective_use(pod[1:], 2, sidecars=(0,)) == {"a": CardUse(2, 8000, 40)}
+    assert effective_use(pod, 3, sidecars=(1,), init_done=True) == {"a": CardUse(2, 5000, 40)}
+    other = (CardShare(uuid="b", vendor="NVIDIA", memory=7000, cores=1),)
+    assert effective_use([share(3000, 10), other], 2, sidecars=(0,)) == {
+        "a": CardUse(1, 3000, 10),
+        "b": CardUse(1, 7000, 1),
+    }
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.lists(uses, min_size=1, max_size=4), requests)
 def test_a_node_that_is_passed_over_unseen_would_not_have_fitted(taken: list[CardUse], asked: CardRequest) -> None:

@@ -1,9 +1,12 @@
 """Gangs get cards for all their pods or for none, and refusals tell the numbers."""
 
+import pytest
+from msgspec.structs import replace
+
 from events.card import Card, CardShare
-from events.device import DevicesRegistered, PodPlacement
-from events.pod_set import ContainerShape
-from projections.devices.placement.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS, place
+from events.device import CardQuotaObserved, DevicesRegistered, PodPlacement
+from events.pod_set import ContainerShape, PodSet, PodShape
+from projections.devices.placement.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS, Gang, place
 from tests.projections.devices.makers import Fleet, card, container, gang
 
 
@@ -86,3 +89,80 @@ def test_pods_have_percent_of_a_chip_that_is_split_by_software_and_all_of_it_tog
     assert not fleet.cards.overfull(["n1"])
     third = place(fleet.cards, fleet.nodes, [gang(1, one, annotations=soft)], fleet.trail)
     assert (third.placements, third.reason) == ((), WAITING_FOR_CARDS)
+
+
+@pytest.mark.parametrize(
+    ("one", "asked", "limit", "given"),
+    [
+        (
+            Card(uuid="a", slots=4, memory=65536, model="DCU-K100", vendor="DCU"),
+            {"hygon.com/dcunum": 1},
+            "hygon.com/dcumem",
+            65536,
+        ),
+        (
+            Card(uuid="a", slots=4, memory=32768, model="Iluvatar-MR-V100", vendor="MR-V100"),
+            {"iluvatar.ai/MR-V100-vgpu": 1},
+            "iluvatar.ai/MR-V100.vMem",
+            128,
+        ),
+        (
+            Card(uuid="a", slots=4, memory=196592, cores=304, model="AMD-Instinct-MI300X", vendor="AMD"),
+            {"amd.com/gpu": 1, "amd.com/gpucores": 30},
+            "amd.com/gpucores",
+            30,
+        ),
+        (
+            Card(uuid="a", slots=2, memory=0, cores=3, model="AWSNeuron", vendor="AWSNeuron"),
+            {"aws.amazon.com/neuroncore": 2},
+            "aws.amazon.com/neuroncore",
+            2,
+        ),
+    ],
+)
+def test_a_limit_of_a_namespace_counts_what_a_card_of_any_vendor_gives(
+    one: Card, asked: dict[str, int], limit: str, given: int
+) -> None:
+    twin = replace(one, uuid="b", index=1)
+    for pods, allowed in ((1, given), (2, 2 * given)):
+        for hard, placed in ((allowed, pods), (allowed - 1, 0)):
+            fleet = Fleet(n1=[one, twin])
+            fleet.cards.care.set_quota(CardQuotaObserved(namespace="", name="q", hard={f"limits.{limit}": hard}))
+            found = place(fleet.cards, fleet.nodes, [gang(pods, ContainerShape(name="c", limits=asked))], fleet.trail)
+            assert len(found.placements) == placed, (pods, hard)
+            fleet.cards.propose("/w", 1, found.placements)
+            more = place(fleet.cards, fleet.nodes, [gang(1, ContainerShape(name="c", limits=asked))], fleet.trail)
+            assert more.placements == () or not placed
+
+
+def test_what_a_pod_has_of_one_vendor_does_not_count_in_the_limit_of_another() -> None:
+    fleet = Fleet(n1=[card("a"), Card(uuid="b", slots=4, memory=65536, model="DCU-K100", vendor="DCU")])
+    fleet.cards.care.set_quota(CardQuotaObserved(namespace="", name="q", hard={"limits.nvidia.com/gpumem": 16000}))
+    other = ContainerShape(name="d", limits={"hygon.com/dcunum": 1, "hygon.com/dcumem": 8000})
+    placed = place(fleet.cards, fleet.nodes, [gang(1, other, container(gpu=1, mem=16000))], fleet.trail)
+    assert [[share.memory for share in shares] for shares in placed.placements[0].containers] == [[8000], [16000]]
+
+
+def served(by: int, main: int) -> Gang:
+    """A pod whose sidecar serves its main container, each with so much memory of a card."""
+    sidecar = replace(container("server", gpu=1, mem=by), restartable=True)
+    shape = PodShape(
+        init_containers=(container("loader", gpu=1, mem=9000), sidecar), containers=(container(gpu=1, mem=main),)
+    )
+    return Gang(pod_set=PodSet(name="main", count=1, shape=shape), count=1, flavor=None)
+
+
+def test_a_sidecar_has_its_cards_beside_those_of_the_containers_that_it_runs_beside() -> None:
+    fleet = Fleet(n1=[card("a")])
+    assert place(fleet.cards, fleet.nodes, [served(20000, 20000)], fleet.trail).reason == EXCEEDS_CARDS
+    placed = place(fleet.cards, fleet.nodes, [served(20000, 12000)], fleet.trail)
+    assert (placed.placements[0].init, placed.placements[0].sidecars) == (2, (1,))
+    fleet.cards.propose("team/a", 1, placed.placements)
+    assert fleet.cards.used["a"].memory == 32000
+
+
+def test_a_limit_of_a_namespace_counts_a_sidecar_beside_the_containers_that_it_runs_beside() -> None:
+    for limit, count in ((32000, 1), (31999, 0)):
+        fleet = Fleet(n1=[card("a"), card("b")])
+        fleet.cards.care.set_quota(CardQuotaObserved(namespace="", name="q", hard={"limits.nvidia.com/gpumem": limit}))
+        assert len(place(fleet.cards, fleet.nodes, [served(20000, 12000)], fleet.trail).placements) == count

@@ -148,6 +148,13 @@ def test_what_a_pod_was_given_is_read_for_any_vendor() -> None:
     assert told.shares == ((CardShare(uuid="A-0", vendor="Ascend910B3", memory=16384, cores=5),),)
 
 
+def test_which_init_containers_of_a_pod_run_on_is_told_by_their_places() -> None:
+    value = pod("Running", "n1", **{"hami.io/vgpu-devices-allocated": ";GPU-a,NVIDIA,1000,10:;;"})
+    value["spec"]["initContainers"] = [{"name": "loads"}, {"name": "serves", "restartPolicy": "Always"}]
+    (told,) = View().see("Pod", value)
+    assert isinstance(told, PodObserved) and (told.init, told.sidecars) == (2, (1,))
+
+
 def test_cards_given_to_a_pod_that_is_not_bound_yet_count_already() -> None:
     given = {"hami.io/vgpu-devices-allocated": "GPU-a,NVIDIA,1000,10:;", "hami.io/vgpu-node": "n1"}
     view = View()
