@@ -92,6 +92,8 @@ of each kind, and 16 tracked values of each.
   and is tried for them, only if it comes to anything.
 * `kueue_unadmitted_workloads` has two more causes: `ExceedsCardCapacity`, and `Backoff` of who was evicted and must wait. A workload that
   has quota and waits for its cards is one of `UnsatisfiedAdmissionChecks`.
+* `kueue_finished_workloads_total` counts jobs: a slice of an elastic job that another one replaces has not finished, and counts in
+  `kueue_replaced_workload_slices_total`. Kueue 0.17 counts it as finished.
 * Counters of queues that are gone, and of local queues that are stopped, stay, as nothing that happened is taken back; gauges of those that are gone go.
 * `replica_role` always says `standalone`: nobody leads, whoever writes first decides.
 * The quota of cohorts and the five metrics of cluster queues that Kueue exports only with `enableClusterQueueResources` are always exported.

@@ -72,7 +72,7 @@ def _pending(workload: Workload) -> Iterator[News]:
 
 def created(workload: Workload, at: Millis) -> Iterator[ClusterEvent]:
     """The Workload object was made for its job."""
-    yield from _of_job(workload, workload.uid, at, "CreatedWorkload", f"Created Workload: {workload.key}")
+    yield from _of_job(workload, workload.key, at, "CreatedWorkload", f"Created Workload: {workload.key}")
 
 
 def updated(workload: Workload, changes: Iterable[str], at: Millis) -> Iterator[ClusterEvent]:
@@ -112,7 +112,9 @@ def stopped(workload: Workload, at: Millis) -> Iterator[ClusterEvent]:
 
 
 def finished(workload: Workload, at: Millis) -> Iterator[ClusterEvent]:
-    """The Workload says that its job has ended."""
+    """The Workload says that its job has ended; one that is replaced by the next slice of it does not."""
+    if is_replaced(workload):
+        return
     message = f"Workload '{workload.key}' is declared finished"
     yield from _of_job(workload, workload.uid, at, "FinishedWorkload", message)
 

@@ -128,7 +128,12 @@ MEANT = {
     "moves while it waits": "Kueue 0.17 refuses another queue for a LeaderWorkerSet, here it may have one while none of its pods is ready: docs/jobs.md#what-serves",
     "pods refused": "Kueue queues a LeaderWorkerSet none of whose pods the API server takes in; here pods wait, and there are none: docs/jobs.md#what-serves",
     "cohorts that change": "Kueue 0.17 goes on telling of a cohort whose queues have left it, and takes more of one than a deleted Cohort had lent to it",
-    "counted anew": "Kueue forgets what it has counted of a local queue that is stopped or deleted: docs/metrics.md#differences",
+    "counted anew": "Kueue forgets what it has counted of a local queue that is stopped or deleted, and of a Cohort that is deleted: docs/metrics.md#differences",
+    "levels of who takes in": "Kueue reckons how far up the tree a request reaches over queues alone that take something in: docs/rules/quota.md#borrowing-level",
+    "slices that are replaced": "Kueue 0.17 counts a slice that another one replaces as finished, and not as replaced; here it is the other way round: docs/metrics.md#differences",
+    "tried for ever": "Kueue goes on trying the head of a queue that it refuses in turns, which counts as active; here it is parked",
+    "ready without waiting": "kuelog knows when the pods of a job are ready also where nobody waits for them",
+    "tried in between": "Kueue may refuse somebody in passing, as between the two steps in which it evicts others, and says so in an Event",
     "said in an Event": "an Event says as well that a queue that a workload waits for takes nothing in, and that one without quota was deactivated",
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
@@ -136,7 +141,16 @@ MEANT = {
 _OF_EVICTED = frozenset({"Admitted", "Evicted", "Preempted", "Requeued"})
 """Conditions of who was preempted, and waits."""
 _HAPPENED = frozenset(
-    {"class by turns", "gathered for a second", "no name", "room in between", "silent class", "not told anew"}
+    {
+        "class by turns",
+        "gathered for a second",
+        "no name",
+        "room in between",
+        "said in an Event",
+        "silent class",
+        "not told anew",
+        "tried in between",
+    }
 )
 """Names of differences that one step makes, and that nothing of the steps behind it shows."""
 
@@ -246,7 +260,7 @@ class _Around:
             or self._jobs.name(one, self.there, self.here)
             or self._asked.name(one, self.there, self.here, self._said_of_checks)
             or self._claims.name(one, self._theirs)
-            or name_of_metric(self._world, one)
+            or name_of_metric(self._world, one, self._before(one.path), self.there, self.here)
             or name_of_event(one, self.here)
         )
         if (
@@ -329,7 +343,7 @@ class _Around:
         known = name in self.ours["workloads"]
         if silent := self._of_silence(name, one):
             return silent
-        if self._was_kept(one) and (is_news(one.here) or self._cohort_deleted(one)):
+        if self._was_kept(one) and (is_news(one.here) or self._room_went(one)):
             return "not told anew"
         if one.there and one.there[2] == NO_LONGER_FITS and waits(one.here) and one.here == self._before(one.path):
             return "overtaken"
@@ -431,10 +445,12 @@ class _Around:
             return True
         return not any(self._world.queue_of(door) == queue for door in self.here["doors"])
 
-    def _cohort_deleted(self, one: Difference) -> bool:
-        """Whether less room is told of here since a Cohort was deleted, after which Kueue looks at nobody."""
-        gone = self.step.verb == "delete" and self.step.kind == "Cohort"
-        return gone and waits(one.there) and waits(one.here)
+    def _room_went(self, one: Difference) -> bool:
+        """Whether less room is told of here since a Cohort was deleted, or another queue left it, after which Kueue looks at nobody."""
+        step = self.step
+        gone = step.verb == "delete" and step.kind == "Cohort"
+        left = step.kind == "ClusterQueue" and "cohortName" in step.value.get("spec", {})
+        return (gone or left) and waits(one.there) and waits(one.here)
 
     def _was_kept(self, one: Difference) -> bool:
         """Whether Kueue shows what it showed of a workload before."""

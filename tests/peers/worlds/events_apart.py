@@ -1,10 +1,24 @@
 """Which differences of what Events say are meant."""
 
+import re
+
 from tests.peers.worlds.difference import Difference
 from tests.peers.worlds.seen import Seen
 
+_ONLY_THERE = {
+    "Normal DeletedWorkload": "made anew",
+    "Warning Pending": "tried in between",
+}
+"""By type and reason of an Event that only Kueue has recorded, the name of that."""
+_ONLY_HERE = {
+    "Normal AdmissionGateCleared": "gated or inactive",
+    "Normal EvictedDueToNoMatchingWorkload": "made anew",
+    "Normal UpdatedWorkload": "same containers",
+    "Warning Inadmissible": "said in an Event",
+}
 _OF_CHECKS = ("AdmissionCheckRejected", "EvictedDueToAdmissionCheck", "EvictedDueToDeactivatedDueToAdmissionCheck")
 _NO_MATCH = "No matching Workload"
+_LEVEL = re.compile(r"borrow=\d+")
 
 
 def name_of_event(one: Difference, here: Seen) -> str:
@@ -12,24 +26,20 @@ def name_of_event(one: Difference, here: Seen) -> str:
     if one.path[0] != "events":
         return ""
     about, _, said = one.path[1].partition(": ")
-    match said:
-        case "Warning Inadmissible" if one.there is None:
+    if one.here is None:
+        return _ONLY_THERE.get(said, "")
+    if one.there is None:
+        if said == "Normal EvictedDueToDeactivated" and f"{about}: Normal QuotaReserved" not in here["events"]:
             return "said in an Event"
-        case "Normal EvictedDueToDeactivated" if (
-            one.there is None and f"{about}: Normal QuotaReserved" not in here["events"]
-        ):
-            return "said in an Event"
-        case "Normal UpdatedWorkload" if one.there is None:
-            return "same containers"
-        case "Normal DeletedWorkload" if one.here is None:
-            return "made anew"
-        case "Normal EvictedDueToNoMatchingWorkload" if one.there is None:
-            return "made anew"
-        case "Normal Stopped" if one.there and one.here and any(text.startswith(_NO_MATCH) for text in one.there):
-            return "made anew"
-        case "Normal AdmissionGateCleared" if one.there is None:
-            return "gated or inactive"
-        case _ if said.endswith(_OF_CHECKS) and one.there and one.here:
-            return "later message"
-        case _:
-            return ""
+        return _ONLY_HERE.get(said, "")
+    if said.endswith(_OF_CHECKS):
+        return "later message"
+    if said == "Normal Stopped" and any(text.startswith(_NO_MATCH) for text in one.there):
+        return "made anew"
+    if said == "Normal QuotaReserved" and _without_levels(one.there) == _without_levels(one.here):
+        return "levels of who takes in"
+    return ""
+
+
+def _without_levels(messages: list[str]) -> list[str]:
+    return [_LEVEL.sub("borrow", one) for one in messages]

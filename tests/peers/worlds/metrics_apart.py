@@ -1,11 +1,14 @@
 """Which differences of what metrics tell are meant."""
 
+from typing import Any
+
 from tests.peers.worlds.difference import Difference
 from tests.peers.worlds.drawn import World
+from tests.peers.worlds.seen import Seen
 
 
-def name_of_metric(world: World, one: Difference) -> str:
-    """The name of a difference of a metric that is meant."""
+def name_of_metric(world: World, one: Difference, before: Any, there: Seen, here: Seen) -> str:
+    """The name of a difference of a metric that is meant; `before` is what Kueue told before the step."""
     match one.path:
         case ("metrics", series) if _is_of_line(series) and (one.there or 0) == (one.here or 0) - 1:
             return "head in flight"
@@ -13,17 +16,57 @@ def name_of_metric(world: World, one: Difference) -> str:
             return "cohorts that change"
         case ("metrics", series) if series.startswith("kueue_local_queue_") and _is_closed_for_a_time(world, series):
             return "counted anew"
+        case ("metrics", series) if series.startswith(_GAUGES) and one.there == before:
+            return "not told anew"
+        case ("metrics", series) if _is_as_many(series, there, here):
+            return "tried for ever"
+        case ("metrics", series) if (
+            series.startswith("kueue_pods_ready_to_evicted_time_seconds{") and one.there is None
+        ):
+            return "ready without waiting"
+        case ("metrics", series) if series.startswith(_OF_SLICES) and _has_slices(world):
+            return "slices that are replaced"
+        case ("metrics", series) if series.startswith(_IN_DELETED) and _changes_cohorts(world):
+            return "counted anew"
         case ("metrics", series) if "reason=NoMatchingWorkload," in series and one.there is None:
             return "made anew"
         case _:
             return ""
 
 
+_GAUGES = (
+    "kueue_local_queue_status{",
+    "kueue_local_queue_resource_reservation{",
+    "kueue_local_queue_resource_usage{",
+    "kueue_cluster_queue_weighted_share{",
+)
+"""What Kueue tells when it looks at a queue, and not when something else has changed it."""
+_OF_SLICES = (
+    "kueue_replaced_workload_slices_total{",
+    "kueue_finished_workloads_total{",
+    "kueue_local_queue_finished_workloads_total{",
+)
+_STATUSES = ("active", "inadmissible")
+_IN_DELETED = "kueue_cohort_subtree_admitted_workloads_total{"
 _IN_COHORT = ("kueue_cohort_subtree_quota{", "kueue_cohort_subtree_resource_reservations{")
 
 
 def _is_of_line(series: str) -> bool:
     return series.startswith("kueue_local_queue_pending_workloads{") and "status=active" in series
+
+
+def _is_as_many(series: str, there: Seen, here: Seen) -> bool:
+    """Whether as many wait on both sides, and only their status is another one."""
+    if not series.startswith(("kueue_pending_workloads{", "kueue_local_queue_pending_workloads{")):
+        return False
+    both = [series.replace(f"status={one}", f"status={other}") for one in _STATUSES for other in _STATUSES]
+    sums = [sum(side["metrics"].get(one, 0) for one in {*both} if "status=" in one) for side in (there, here)]
+    return sums[0] == sums[1]
+
+
+def _has_slices(world: World) -> bool:
+    """Whether jobs of it go on in slices that replace each other."""
+    return bool({"elastic", "rays"} & set(world.features))
 
 
 def _changes_cohorts(world: World) -> bool:

@@ -206,3 +206,13 @@ def test_each_change_of_what_a_workload_asks_for_is_told_of_its_job() -> None:
         ("Job", "UpdatedWorkload", "other"),
     ]
     assert told[0].digest != told[1].digest
+
+
+def test_each_slice_of_a_job_is_told_to_be_made_and_none_that_another_replaces_to_have_ended() -> None:
+    first = replace(WAITS, conditions=conditions(Finished=(TRUE, "WorkloadSliceReplaced", "")))
+    second = replace(WAITS, key="team/w+1")
+    made = [event for one in (first, second) for event in created(one, 7)]
+    assert [one.message for one in made] == ["Created Workload: team/w", "Created Workload: team/w+1"]
+    assert made[0].digest != made[1].digest
+    assert not [*finished(first, 9)]
+    assert [*finished(replace(second, conditions=conditions(Finished=(TRUE, "Succeeded", ""))), 9)]
