@@ -1,5 +1,6 @@
 """Which differences of what metrics tell are meant."""
 
+import re
 from typing import Any
 
 from tests.peers.worlds.difference import Difference
@@ -10,16 +11,14 @@ from tests.peers.worlds.seen import Seen
 def name_of_metric(world: World, one: Difference, before: Any, there: Seen, here: Seen) -> str:
     """The name of a difference of a metric that is meant; `before` is what Kueue told before the step."""
     match one.path:
-        case ("metrics", series) if _is_of_line(series) and (one.there or 0) == (one.here or 0) - 1:
-            return "head in flight"
+        case ("metrics", series) if series.startswith(_PENDING):
+            return _of_pending(series, there, here)
         case ("metrics", series) if series.startswith(_IN_COHORT) and _changes_cohorts(world):
             return "cohorts that change"
         case ("metrics", series) if series.startswith("kueue_local_queue_") and _is_closed_for_a_time(world, series):
             return "counted anew"
         case ("metrics", series) if series.startswith(_GAUGES) and one.there == before:
             return "not told anew"
-        case ("metrics", series) if _is_as_many(series, there, here):
-            return "tried for ever"
         case ("metrics", series) if (
             series.startswith("kueue_pods_ready_to_evicted_time_seconds{") and one.there is None
         ):
@@ -46,22 +45,18 @@ _OF_SLICES = (
     "kueue_finished_workloads_total{",
     "kueue_local_queue_finished_workloads_total{",
 )
-_STATUSES = ("active", "inadmissible")
+_PENDING = ("kueue_pending_workloads{", "kueue_local_queue_pending_workloads{")
 _IN_DELETED = "kueue_cohort_subtree_admitted_workloads_total{"
 _IN_COHORT = ("kueue_cohort_subtree_quota{", "kueue_cohort_subtree_resource_reservations{")
 
 
-def _is_of_line(series: str) -> bool:
-    return series.startswith("kueue_local_queue_pending_workloads{") and "status=active" in series
-
-
-def _is_as_many(series: str, there: Seen, here: Seen) -> bool:
-    """Whether as many wait on both sides, and only their status is another one."""
-    if not series.startswith(("kueue_pending_workloads{", "kueue_local_queue_pending_workloads{")):
-        return False
-    both = [series.replace(f"status={one}", f"status={other}") for one in _STATUSES for other in _STATUSES]
-    sums = [sum(side["metrics"].get(one, 0) for one in {*both} if "status=" in one) for side in (there, here)]
-    return sums[0] == sums[1]
+def _of_pending(series: str, there: Seen, here: Seen) -> str:
+    """Why other ones are active than inadmissible, or one fewer waits at a local queue."""
+    both = [re.sub(r"status=\w+", f"status={one}", series) for one in ("active", "inadmissible")]
+    fewer = sum(here["metrics"].get(one, 0) - there["metrics"].get(one, 0) for one in both)
+    if fewer == 0:
+        return "tried for ever"
+    return "head in flight" if fewer == 1 and series.startswith("kueue_local_queue_") else ""
 
 
 def _has_slices(world: World) -> bool:
