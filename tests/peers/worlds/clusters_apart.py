@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from events.api.labels import JOB_UID, RESOURCE_IN_USE
+from tests.peers.worlds.clusters_end import kept_copies
 from tests.peers.worlds.difference import Difference
 from tests.peers.worlds.seen import Seen
 
@@ -21,8 +22,8 @@ class ClustersApart:
     def name(self, one: Difference, there: Seen, here: Seen, before: Seen) -> str:
         """The name of a difference that is meant, as it was seen of both, and of Kueue `before` the step."""
         match one.path:
-            case ("workloads", _, "checks", _) if one.there and one.here and _is_worded_later(one.there, one.here):
-                return "later message"
+            case ("workloads", _, "checks", _) if one.there and one.here:
+                return _of_check(one.there, one.here)
             case ("workloads", name, "nominated") if not one.here and not there["workloads"][name]["pods"]:
                 return "nominated in between"
             case ("workloads", _, "conditions", _) if one.there and one.here and _names_no_job(one.there, one.here):
@@ -31,12 +32,20 @@ class ClustersApart:
                 return "job of the manager"
             case ("workloads", name, "made", "finalizers") if _is_copy(name, here):
                 return "finalizer of copies" if (one.there, one.here) == ([], [RESOURCE_IN_USE]) else ""
-            case ("workloads" | "jobs", name, *rest) if _is_kept_copy(name, there, here):
+            case ("workloads" | "jobs", name, *rest) if name in kept_copies(there, here):
                 return "copy kept" if _is_of_eviction(one, rest, there["workloads"][name]) else ""
             case ("jobs", name, "status", *rest) if _is_sent(name, here):
                 return _of_status(name, one, rest, there, before)
             case _:
                 return ""
+
+
+def _of_check(there: list[Any], here: list[Any]) -> str:
+    if there[0] == "Rejected" and here[1] == "Reset to Pending after eviction. Previously: Rejected":
+        return "rejected without quota"
+    if there[:2] == here[:2] and there[2] < here[2]:
+        return "count of retries"
+    return "later message" if _is_worded_later(there, here) else ""
 
 
 def _is_worded_later(there: list[str], here: list[str]) -> bool:
@@ -63,13 +72,6 @@ def _is_sent(name: str, side: Seen) -> bool:
     """Whether it is a job that runs in another cluster than this one."""
     workload = side["workloads"].get(name)
     return workload is not None and not _is_copy(name, side) and bool(workload["checks"])
-
-
-def _is_kept_copy(name: str, there: Seen, here: Seen) -> bool:
-    """Whether a copy was evicted under Kueue, and here it is another one that never was."""
-    sides = [side["workloads"].get(name) or {"evictions": []} for side in (there, here)]
-    both = _is_copy(name, there) and _is_copy(name, here)
-    return both and bool(sides[0]["evictions"]) and not sides[1]["evictions"]
 
 
 def _is_of_eviction(one: Difference, rest: list[str], copy: Seen) -> bool:

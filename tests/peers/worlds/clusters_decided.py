@@ -12,7 +12,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from events.json_object import JsonObject
-from tests.peers.worlds.clusters import MANAGER, PLACES, ClustersWorld, drawn_clusters
+from tests.peers.worlds.clusters import PLACES, ClustersWorld, drawn_clusters
+from tests.peers.worlds.clusters_end import why_clusters_end
 from tests.peers.worlds.clusters_here import decided_in_clusters_here
 from tests.peers.worlds.clusters_there import broken_in, managers
 from tests.peers.worlds.compared import MEANT, compared_until
@@ -33,14 +34,17 @@ def decided_in_clusters(seeds: Sequence[int], at_once: int, peers: Path, more: J
         stored = asyncio.run(_asked(peers, worlds, at_once, more))
         if kept is not None:
             kept.write_text(json.dumps(stored))
-    differing, steps, meant = 0, 0, Counter[str]()
+    differing, steps, reached, meant = 0, 0, 0, Counter[str]()
     for world in worlds:
-        found = differences_of(world, stored[str(world.seed)], more, meant)
+        last, found = differences_of(world, stored[str(world.seed)], more, meant)
+        reached += last
         steps += min(len(one["seen"]) for one in stored[str(world.seed)].values())
         differing += bool(found)
         for line in found:
             print(line, flush=True)
-    print(f"{len(worlds)} worlds of several clusters, {steps} steps, {differing} worlds differ")
+    print(
+        f"{len(worlds)} worlds of several clusters, {steps} steps, {reached} of them compared, {differing} worlds differ"
+    )
     for name, count in meant.most_common():
         print(f"{count} times {name}: {MEANT[name]}")
     return 1 if differing else 0
@@ -59,13 +63,15 @@ async def _asked(peers: Path, worlds: Sequence[ClustersWorld], at_once: int, mor
     return stored
 
 
-def differences_of(world: ClustersWorld, stored: _Stored, more: JsonObject, meant: Counter[str]) -> list[str]:
-    """The differences of the first step after which there is one that is not meant, in each place that has any then."""
+def differences_of(
+    world: ClustersWorld, stored: _Stored, more: JsonObject, meant: Counter[str]
+) -> tuple[int, list[str]]:
+    """How many steps were compared, and the differences after the last of them that are not meant, in each place that has any."""
     world = completed(world, stored)
     try:
         ours = decided_in_clusters_here(world, {place: one["uids"] for place, one in stored.items()}, more)
     except NeverAtRest:
-        return [f"world {world.seed}: kuelog does not come to rest"]
+        return 0, [f"world {world.seed}: kuelog does not come to rest"]
     return compared_places(world, {place: one["seen"] for place, one in stored.items()}, ours, meant)
 
 
@@ -80,30 +86,28 @@ def completed(world: ClustersWorld, stored: _Stored) -> ClustersWorld:
 
 def compared_places(
     world: ClustersWorld, theirs: Mapping[str, list[Seen]], ours: Mapping[str, list[Seen]], meant: Counter[str]
-) -> list[str]:
-    """The differences of the first step after which any place has one that is not meant."""
+) -> tuple[int, list[str]]:
+    """How many steps were compared, and the differences after the last of them that are not meant."""
     steps = min(len(one) for one in (*theirs.values(), *ours.values()))
+    sides = [
+        [{place: one[number] for place, one in side.items()} for number in range(steps)] for side in (theirs, ours)
+    ]
+    nothing: Mapping[str, Seen] = dict.fromkeys(PLACES, {"workloads": {}})
+    ended = ""
+    for number, (there, here) in enumerate(zip(*sides, strict=True)):
+        ended = why_clusters_end(world, sides[0][number - 1] if number else nothing, there, here)
+        if ended:
+            steps = number
+            break
     told: dict[str, list[str]] = {}
     for place in PLACES:
         last, lines = compared_until(world.at(place), theirs[place][:steps], ours[place], Counter())
         if last + 1 < steps:
-            steps, told = last + 1, {}
+            steps, told, ended = last + 1, {}, ""
         told[place] = lines
-    apart = next(
-        (number for number in range(steps) if _hold_apart(theirs[MANAGER][number], ours[MANAGER][number])), steps
-    )
-    if apart < steps - 1 or (apart < steps and not told[MANAGER]):
-        # What the workers have follows from it: after that step only the manager is looked at.
-        steps, told = apart + 1, {MANAGER: told[MANAGER] if apart == steps - 1 else []}
     for place in PLACES:
-        compared_until(world.at(place), theirs[place][: steps if place == MANAGER else apart], ours[place], meant)
+        compared_until(world.at(place), theirs[place][:steps], ours[place], meant)
+    if ended:
+        meant[ended] += 1
     lines = [line for place, those in told.items() if those for line in (f"  in {place}", *those)]
-    return [f"world {world.seed} step {steps - 1}: {world.steps[steps - 1]}", *lines] if lines else []
-
-
-def _hold_apart(there: Seen, here: Seen) -> bool:
-    """Whether others hold quota, or run in another cluster, on the two sides."""
-    sides = [
-        {name: (bool(one["pods"]), one["cluster"]) for name, one in side["workloads"].items()} for side in (there, here)
-    ]
-    return sides[0] != sides[1]
+    return steps, [f"world {world.seed} step {steps - 1}: {world.steps[steps - 1]}", *lines] if lines else []

@@ -1,0 +1,108 @@
+"""Why a world of several clusters goes on otherwise under Kueue than under kuelog from a step on; the reasons are in `compared.py`."""
+
+from collections.abc import Iterator, Mapping
+
+from tests.peers.worlds.clusters import MANAGER, WORKERS, ClustersWorld
+from tests.peers.worlds.seen import Seen
+from tests.peers.worlds.standing import evictions, holds, strategy
+
+Side = Mapping[str, Seen]
+"""By place, what is seen there."""
+
+
+def why_clusters_end(world: ClustersWorld, before: Side, there: Side, here: Side) -> str:
+    """The name of a difference after which it is compared no more; empty while it is."""
+    if _is_left_until_collected(there, here):
+        return "left until collected"
+    if any(_has_ghost(world, place, there[place], here[place]) for place in WORKERS):
+        return "ghost head"
+    if any(_line_of_kept(there[place], here[place]) for place in WORKERS):
+        return "copy kept"
+    if _was_rejected_early(there[MANAGER], here[MANAGER]):
+        return "rejected without quota"
+    if _holders(there[MANAGER]) != _holders(here[MANAGER]):
+        return "first back in line" if _came_back(before[MANAGER], there[MANAGER], here[MANAGER]) else ""
+    return "either cluster" if _places(there[MANAGER]) != _places(here[MANAGER]) and _both_admit(there, here) else ""
+
+
+def _is_left_until_collected(there: Side, here: Side) -> bool:
+    """Whether a copy stays in a worker under Kueue whose job is gone from the manager."""
+    return any(
+        "copy" in one and name not in there[MANAGER]["workloads"] and name not in here[place]["workloads"]
+        for place in WORKERS
+        for name, one in there[place]["workloads"].items()
+    )
+
+
+def _has_ghost(world: ClustersWorld, place: str, there: Seen, here: Seen) -> bool:
+    """Whether more wait in a strict queue of a worker than there are workloads, since its head was deleted."""
+    for door, told in there["doors"].items():
+        waits = [one for one in there["workloads"].values() if one["door"] == door and not holds(one)]
+        counted = told["pendingWorkloads"]
+        if strategy(world.at(place), door) == "StrictFIFO" and counted > max(
+            len(waits), here["doors"].get(door, told)["pendingWorkloads"]
+        ):
+            return True
+    return False
+
+
+def kept_copies(there: Seen, here: Seen) -> Iterator[str]:
+    """Copies that were evicted under Kueue, and here are others that never were."""
+    for name, one in there["workloads"].items():
+        ours = here["workloads"].get(name)
+        if ours is not None and "copy" in one and "copy" in ours and evictions(one) and not evictions(ours):
+            yield name
+
+
+def _line_of_kept(there: Seen, here: Seen) -> bool:
+    """Whether others wait in the line of such a copy, in which the one that was made anew comes later."""
+    workloads = there["workloads"]
+    return any(
+        other != name
+        and one["door"] == workloads[name]["door"]
+        and not holds(one)
+        and "Finished" not in one["conditions"]
+        for name in kept_copies(there, here)
+        for other, one in workloads.items()
+    )
+
+
+def _was_rejected_early(there: Seen, here: Seen) -> bool:
+    """Whether who may not run elsewhere is rejected under Kueue while it holds no quota yet."""
+    return any(
+        state == "Rejected" and one["active"] != here["workloads"].get(name, one)["active"]
+        for name, one in there["workloads"].items()
+        for state, *_ in one["checks"].values()
+    )
+
+
+def _holders(side: Seen) -> set[str]:
+    return {name for name, one in side["workloads"].items() if holds(one)}
+
+
+def _came_back(before: Seen, there: Seen, here: Seen) -> bool:
+    """Whether somebody was evicted in this step by what a worker has said, and somebody else has its room on one side."""
+    return any(
+        evictions(one) > evictions(before["workloads"].get(name, {"evictions": []}))
+        and any(reason == "AdmissionCheck" for reason, *_ in one["evictions"])
+        for side in (there, here)
+        for name, one in side["workloads"].items()
+    )
+
+
+def _places(side: Seen) -> dict[str, str | None]:
+    return {name: one["cluster"] for name, one in side["workloads"].items()}
+
+
+def _both_admit(there: Side, here: Side) -> bool:
+    """Whether one that runs in another cluster on each side may run in both: the queues of both take in."""
+    doors = [
+        one["door"]
+        for name, one in there[MANAGER]["workloads"].items()
+        if one["cluster"] != here[MANAGER]["workloads"].get(name, one)["cluster"]
+    ]
+    return all(
+        there[place]["doors"].get(door, {"conditions": {}})["conditions"].get("Active", [""])[0] == "True"
+        for place in WORKERS
+        for door in doors
+    )
