@@ -7,6 +7,7 @@ from events.api.labels import JOB_UID, RESOURCE_IN_USE
 from tests.peers.worlds.clusters_end import kept_copies
 from tests.peers.worlds.difference import Difference
 from tests.peers.worlds.seen import Seen
+from tests.peers.worlds.standing import holds
 
 _LATER = (
     (r'^The workload got reservation on "(\S+)"$', r'^The workload was admitted on "(\S+)"$'),
@@ -22,10 +23,14 @@ class ClustersApart:
     def name(self, one: Difference, there: Seen, here: Seen, before: Seen) -> str:
         """The name of a difference that is meant, as it was seen of both, and of Kueue `before` the step."""
         match one.path:
-            case ("workloads", _, "checks", _) if one.there and one.here:
-                return _of_check(one.there, one.here)
+            case ("workloads", name, "checks", _) if one.there and one.here:
+                return _of_check(one.there, one.here, holds_here=holds(here["workloads"][name]))
             case ("workloads", name, "nominated") if not one.here and not there["workloads"][name]["pods"]:
                 return "nominated in between"
+            case ("workloads", name, "nominated") if one.there == _before(name, before) and set(one.here) < set(
+                one.there
+            ):
+                return "nominated before"
             case ("workloads", _, "conditions", _) if one.there and one.here and _names_no_job(one.there, one.here):
                 return "job of the manager"
             case ("workloads", _, "copy", "labels", label) if label == JOB_UID and one.here is None:
@@ -40,8 +45,13 @@ class ClustersApart:
                 return ""
 
 
-def _of_check(there: list[Any], here: list[Any]) -> str:
-    if there[0] == "Rejected" and here[1] == "Reset to Pending after eviction. Previously: Rejected":
+def _before(name: str, before: Seen) -> list[str]:
+    """Where a workload was tried before the step."""
+    return before["workloads"].get(name, {}).get("nominated", [])
+
+
+def _of_check(there: list[Any], here: list[Any], *, holds_here: bool) -> str:
+    if there[0] == "Rejected" and here[0] == "Pending" and not holds_here:
         return "rejected without quota"
     if there[:2] == here[:2] and there[2] < here[2]:
         return "count of retries"

@@ -14,6 +14,8 @@ def why_clusters_end(world: ClustersWorld, before: Side, there: Side, here: Side
     """The name of a difference after which it is compared no more; empty while it is."""
     if _is_left_until_collected(there, here):
         return "left until collected"
+    if any(_lost_its_copy(name, one, there[MANAGER]) for name, one in here[MANAGER]["workloads"].items()):
+        return "without a copy"
     if any(_has_ghost(world, place, there[place], here[place]) for place in WORKERS):
         return "ghost head"
     if any(_line_of_kept(there[place], here[place]) for place in WORKERS):
@@ -32,6 +34,12 @@ def _is_left_until_collected(there: Side, here: Side) -> bool:
         for place in WORKERS
         for name, one in there[place]["workloads"].items()
     )
+
+
+def _lost_its_copy(name: str, one: Seen, there: Seen) -> bool:
+    """Whether it was tried anew here because its copy is gone, and runs on under Kueue as if its cluster were lost."""
+    lost = any("Admitting remote no longer exists" in message for *_, message in one["conditions"].values())
+    return lost and evictions(one) > evictions(there["workloads"].get(name, one))
 
 
 def _has_ghost(world: ClustersWorld, place: str, there: Seen, here: Seen) -> bool:

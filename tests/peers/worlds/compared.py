@@ -142,6 +142,8 @@ MEANT = {
     "rejected without quota": "Kueue rejects the check of who may not run elsewhere before it holds quota as well, and again when it was evicted: docs/rules/multikueue.md#kinds",
     "first back in line": "of those that lose their quota in one step Kueue lets in again who is back in line first",
     "either cluster": "of two clusters that admit a copy in the same second Kueue takes either",
+    "without a copy": "Kueue 0.17 waits for who has lost its copy as long as for a cluster that is lost; later versions, whose rules kuelog has, try it anew at once: docs/rules/multikueue.md#dispatch",
+    "nominated before": "Kueue leaves a cluster named for who waits that is not there any more until something about that changes",
     "nominated in between": "Kueue may nominate clusters once more for who is evicted, and leaves them named when its quota is gone",
     "shown while suspended": "Kueue shows nothing of a job elsewhere while the one here is suspended; here it is shown when both are: docs/rules/multikueue.md#status",
     "heard of later": "Kueue shows how a job stands elsewhere when it hears of it next, if the one here was suspended still when it last did",
