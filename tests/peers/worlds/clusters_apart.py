@@ -25,6 +25,10 @@ class ClustersApart:
         match one.path:
             case ("workloads", name, "checks", _) if one.there and one.here:
                 return _of_check(one.there, one.here, holds_here=holds(here["workloads"][name]))
+            case ("workloads", name, "conditions", "QuotaReserved") if (
+                _is_rejected(there["workloads"][name]) and one.there
+            ):
+                return "rejected without quota" if one.there[2] == "The workload has failed admission checks" else ""
             case ("workloads", name, "nominated") if not one.here and not there["workloads"][name]["pods"]:
                 return "nominated in between"
             case ("workloads", name, "nominated") if one.there == _before(name, before) and set(one.here) < set(
@@ -43,6 +47,10 @@ class ClustersApart:
                 return _of_status(name, one, rest, there, before)
             case _:
                 return ""
+
+
+def _is_rejected(workload: Seen) -> bool:
+    return any(state == "Rejected" for state, *_ in workload["checks"].values())
 
 
 def _before(name: str, before: Seen) -> list[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from events.api.labels import PRIORITY_CLASS
 from tests.peers.worlds.clusters import MANAGER, WORKERS, ClustersWorld
 from tests.peers.worlds.seen import Seen
 from tests.peers.worlds.standing import evictions, holds, strategy
@@ -16,6 +17,10 @@ def why_clusters_end(world: ClustersWorld, before: Side, there: Side, here: Side
         return "left until collected"
     if any(_lost_its_copy(name, one, there[MANAGER]) for name, one in here[MANAGER]["workloads"].items()):
         return "without a copy"
+    if any(_is_never_named(name, one, there) for name, one in there[MANAGER]["workloads"].items()):
+        return "never named"
+    if any(_waits_for_its_class(name, one, there[MANAGER]) for name, one in there[MANAGER]["workloads"].items()):
+        return "class while it holds quota"
     if any(_has_ghost(world, place, there[place], here[place]) for place in WORKERS):
         return "ghost head"
     if any(_line_of_kept(there[place], here[place]) for place in WORKERS):
@@ -40,6 +45,20 @@ def _lost_its_copy(name: str, one: Seen, there: Seen) -> bool:
     """Whether it was tried anew here because its copy is gone, and runs on under Kueue as if its cluster were lost."""
     lost = any("Admitting remote no longer exists" in message for *_, message in one["conditions"].values())
     return lost and evictions(one) > evictions(there["workloads"].get(name, one))
+
+
+def _is_never_named(name: str, one: Seen, there: Side) -> bool:
+    """Whether a worker admits a copy of who is tried nowhere by what it shows."""
+    nowhere = holds(one) and bool(one["checks"]) and not one["nominated"] and not one["cluster"]
+    return nowhere and any(holds(there[place]["workloads"].get(name, {"pods": {}})) for place in WORKERS)
+
+
+def _waits_for_its_class(name: str, one: Seen, there: Seen) -> bool:
+    """Whether it holds quota without the class that its job has got since."""
+    labels = there["jobs"].get(name, {}).get("labels", {})
+    return (
+        holds(one) and PRIORITY_CLASS in labels and "priorityClassRef" not in one.get("made", {"spec": labels})["spec"]
+    )
 
 
 def _has_ghost(world: ClustersWorld, place: str, there: Seen, here: Seen) -> bool:

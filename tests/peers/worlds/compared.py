@@ -143,6 +143,8 @@ MEANT = {
     "first back in line": "of those that lose their quota in one step Kueue lets in again who is back in line first",
     "either cluster": "of two clusters that admit a copy in the same second Kueue takes either",
     "without a copy": "Kueue 0.17 waits for who has lost its copy as long as for a cluster that is lost; later versions, whose rules kuelog has, try it anew at once: docs/rules/multikueue.md#dispatch",
+    "never named": "Kueue 0.17 may clear where it tries who was evicted after it has sent it there again, and its webhook then refuses the cluster that admits it, for ever",
+    "class while it holds quota": "Kueue 0.17 goes on for ever giving a class to a Workload that holds quota, which its webhook refuses, and does nothing else for that job",
     "nominated before": "Kueue leaves a cluster named for who waits that is not there any more until something about that changes",
     "nominated in between": "Kueue may nominate clusters once more for who is evicted, and leaves them named when its quota is gone",
     "shown while suspended": "Kueue shows nothing of a job elsewhere while the one here is suspended; here it is shown when both are: docs/rules/multikueue.md#status",
