@@ -24,7 +24,7 @@ from events.multikueue import (
     RemoteWorkloadGone,
     RemoteWorkloadObserved,
 )
-from events.quota import AdmissionCheckObserved, CheckParameters, CheckRule
+from events.quota import AdmissionCheckObserved, CheckParameters, CheckRule, LocalQueueObserved
 from events.settings import SettingsObserved
 from events.workload import (
     CheckReported,
@@ -32,6 +32,7 @@ from events.workload import (
     CheckStatus,
     Owner,
     PodsGone,
+    WorkloadChanged,
     WorkloadDeleted,
     WorkloadFinished,
     WorkloadSubmitted,
@@ -322,6 +323,18 @@ def test_a_copy_that_asks_for_something_else_goes_and_is_made_again() -> None:
     assert told.plan.remove == (("w1", "copy-w1"),)
     told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
     assert told.plan.make == ("w1", "w2")
+
+
+def test_who_names_another_queue_while_it_holds_quota_is_tried_in_that_though_its_object_keeps_the_one_before() -> None:
+    told = Manager()
+    submitted = delegated()
+    told.after(submitted)
+    told.copy("w1")
+    told.told(LocalQueueObserved(namespace="team", name="other", cluster_queue="cq"))
+    told.after(WorkloadChanged(workload=KEY, spec=replace(submitted.spec, queue="other")))
+    assert told.plan.remove == (("w1", "copy-w1"),)
+    told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
+    assert (told.plan.make, told.plan.queue) == (("w1", "w2"), "other")
 
 
 def test_a_cluster_that_is_lost_after_the_choice_is_waited_for_because_the_job_may_be_there() -> None:
