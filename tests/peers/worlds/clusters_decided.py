@@ -95,7 +95,7 @@ def compared_places(
     nothing: Mapping[str, Seen] = dict.fromkeys(PLACES, {"workloads": {}})
     ended = ""
     for number, (there, here) in enumerate(zip(*sides, strict=True)):
-        ended = why_clusters_end(world, sides[0][number - 1] if number else nothing, there, here)
+        ended = why_clusters_end(world, number, sides[0][number - 1] if number else nothing, there, here)
         if ended:
             steps = number
             break

@@ -11,8 +11,10 @@ Side = Mapping[str, Seen]
 """By place, what is seen there."""
 
 
-def why_clusters_end(world: ClustersWorld, before: Side, there: Side, here: Side) -> str:
-    """The name of a difference after which it is compared no more; empty while it is."""
+def why_clusters_end(world: ClustersWorld, number: int, before: Side, there: Side, here: Side) -> str:  # noqa: C901 - one reason after the other
+    """The name of a difference after a step after which it is compared no more; empty while it is."""
+    if _left_the_configuration(_configured(world, number), there[MANAGER], here[MANAGER]):
+        return "left the configuration"
     if _is_left_until_collected(there, here):
         return "left until collected"
     if any(_lost_its_copy(name, one, there[MANAGER]) for name, one in here[MANAGER]["workloads"].items()):
@@ -30,6 +32,24 @@ def why_clusters_end(world: ClustersWorld, before: Side, there: Side, here: Side
     if _holders(there[MANAGER]) != _holders(here[MANAGER]):
         return "first back in line" if _came_back(before[MANAGER], there[MANAGER], here[MANAGER]) else ""
     return "either cluster" if _places(there[MANAGER]) != _places(here[MANAGER]) and _both_admit(there, here) else ""
+
+
+def _configured(world: ClustersWorld, number: int) -> list[str]:
+    """The clusters of the configuration after a step."""
+    first = next(one for one in world.objects[MANAGER] if one["kind"] == "MultiKueueConfig")
+    steps = [one.step.value for one in world.steps[: number + 1] if one.step.kind == "MultiKueueConfig"]
+    return [first, *steps][-1]["spec"]["clusters"]
+
+
+def _left_the_configuration(clusters: list[str], there: Seen, here: Seen) -> bool:
+    """Whether one that runs in a cluster that is not in the configuration any more goes on here, and Kueue hears nothing of it."""
+    for name, one in here["workloads"].items():
+        theirs = there["workloads"].get(name, one)
+        if (theirs["cluster"] or one["cluster"] or clusters[0]) in clusters:
+            continue
+        if one["conditions"].keys() != theirs["conditions"].keys() or evictions(one) != evictions(theirs):
+            return True
+    return False
 
 
 def _is_left_until_collected(there: Side, here: Side) -> bool:

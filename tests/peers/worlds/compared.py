@@ -139,6 +139,7 @@ MEANT = {
     "job of the manager": "Kueue leaves the UID of the job of the manager on a copy until its job there takes it; here it has none until then: docs/rules/multikueue.md#copies",
     "copy kept": "Kueue may find that who was evicted in a worker holds quota again before it has seen that it had none, and then leaves the copy, and the stopped job, that it else removes and makes anew: docs/rules/multikueue.md#dispatch",
     "left until collected": "Kueue leaves what it has sent to a cluster that left the configuration until it collects what nobody wants, once a minute; here it goes at once: docs/rules/multikueue.md#settings",
+    "left the configuration": "what runs in a cluster that leaves the configuration runs on, and is shown; Kueue takes it for lost: docs/rules/multikueue.md#dispatch",
     "rejected without quota": "Kueue rejects the check of who may not run elsewhere before it holds quota as well, and again when it was evicted: docs/rules/multikueue.md#kinds",
     "first back in line": "of those that lose their quota in one step Kueue lets in again who is back in line first",
     "either cluster": "of two clusters that admit a copy in the same second Kueue takes either",

@@ -271,6 +271,15 @@ def test_once_a_cluster_is_back_what_was_left_in_it_goes_before_the_job_is_made_
     assert told.plan.run is not None and told.plan.run.make
 
 
+def test_what_runs_in_a_cluster_that_leaves_the_configuration_runs_on() -> None:
+    told = running()
+    told.after(replace(CONFIG, clusters=("w2",)))
+    assert told.check[0] is CheckState.READY and not told.plan.remove
+    assert told.plan.run is not None and told.plan.run.cluster == "w1"
+    told.later(24 * 3_600_000)
+    assert told.check[0] is CheckState.READY
+
+
 def test_a_cluster_that_is_lost_keeps_what_runs_there_until_its_time_is_over() -> None:
     told = running()
     lost_at = told.at
