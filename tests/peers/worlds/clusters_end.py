@@ -29,6 +29,8 @@ def why_clusters_end(world: ClustersWorld, number: int, before: Side, there: Sid
         return "copy kept"
     if _was_rejected_early(there[MANAGER], here[MANAGER]):
         return "rejected without quota"
+    if any(_in_another_order(there[place], here[place]) for place in WORKERS):
+        return "order of copies"
     if _holders(there[MANAGER]) != _holders(here[MANAGER]):
         return "first back in line" if _came_back(before[MANAGER], there[MANAGER], here[MANAGER]) else ""
     return "either cluster" if _places(there[MANAGER]) != _places(here[MANAGER]) and _both_admit(there, here) else ""
@@ -121,6 +123,15 @@ def _was_rejected_early(there: Seen, here: Seen) -> bool:
         for name, one in there["workloads"].items()
         for state, *_ in one["checks"].values()
     )
+
+
+def _in_another_order(there: Seen, here: Seen) -> bool:
+    """Whether of copies of one priority that wait in one line of a worker another one has been let in on each side."""
+    both = there["workloads"].keys() & here["workloads"].keys()
+    first, other = ({name for name in both if holds(side["workloads"][name])} for side in (there, here))
+    found = [there["workloads"][name] for name in first ^ other]
+    alike = {(one["door"], one["priority"], "copy" in one) for one in found}
+    return bool(first - other) and bool(other - first) and len(alike) == 1 and "copy" in found[0]
 
 
 def _holders(side: Seen) -> set[str]:
