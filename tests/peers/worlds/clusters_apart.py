@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from events.api.labels import JOB_UID, RESOURCE_IN_USE
+from events.api.labels import JOB_UID, PRIORITY_CLASS, RESOURCE_IN_USE
 from tests.peers.worlds.clusters_end import kept_copies
 from tests.peers.worlds.difference import Difference
 from tests.peers.worlds.seen import Seen
@@ -20,7 +20,7 @@ _OF_EVICTED = frozenset({"Admitted", "Evicted", "Preempted", "Requeued"})
 class ClustersApart:
     """Names the differences of workloads that run elsewhere, and of their copies."""
 
-    def name(self, one: Difference, there: Seen, here: Seen, before: Seen) -> str:
+    def name(self, one: Difference, there: Seen, here: Seen, before: Seen) -> str:  # noqa: C901 - one case after the other
         """The name of a difference that is meant, as it was seen of both, and of Kueue `before` the step."""
         match one.path:
             case ("workloads", name, "checks", _) if one.there and one.here:
@@ -41,6 +41,8 @@ class ClustersApart:
                 return "job of the manager"
             case ("workloads", name, "made", "finalizers") if _is_copy(name, here):
                 return "finalizer of copies" if (one.there, one.here) == ([], [RESOURCE_IN_USE]) else ""
+            case ("jobs", name, "labels", label) if label == PRIORITY_CLASS and _is_copy(name, here):
+                return "class of a job elsewhere"
             case ("workloads" | "jobs", name, *rest) if name in kept_copies(there, here):
                 return "copy kept" if _is_of_eviction(one, rest, there["workloads"][name]) else ""
             case ("jobs", name, "status", *rest) if _is_sent(name, here):

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from events.api.labels import PRIORITY_CLASS
 from tests.peers.worlds.clusters import MANAGER, WORKERS, ClustersWorld
 from tests.peers.worlds.seen import Seen
-from tests.peers.worlds.standing import evictions, holds, strategy
+from tests.peers.worlds.standing import evictions, holds, preemptions, strategy
 
 Side = Mapping[str, Seen]
 """By place, what is seen there."""
@@ -31,6 +31,8 @@ def why_clusters_end(world: ClustersWorld, number: int, before: Side, there: Sid
         return "rejected without quota"
     if any(_in_another_order(there[place], here[place]) for place in WORKERS):
         return "order of copies"
+    if any(_lost_its_object(one, there[MANAGER]) for one in here[MANAGER]["workloads"].values()):
+        return "cluster deleted"
     if _holders(there[MANAGER]) != _holders(here[MANAGER]):
         return "first back in line" if _came_back(before[MANAGER], there[MANAGER], here[MANAGER]) else ""
     return "either cluster" if _places(there[MANAGER]) != _places(here[MANAGER]) and _both_admit(there, here) else ""
@@ -134,8 +136,16 @@ def _in_another_order(there: Seen, here: Seen) -> bool:
     return bool(first - other) and bool(other - first) and len(alike) == 1 and "copy" in found[0]
 
 
-def _holders(side: Seen) -> set[str]:
-    return {name for name, one in side["workloads"].items() if holds(one)}
+def _lost_its_object(one: Seen, there: Seen) -> bool:
+    """Whether it was tried anew here because the object of its cluster is gone."""
+    clusters = [name for name in there.get("standing", {}) if name.startswith("cluster ")]
+    lost = any("Admitting remote lost" in message for *_, message in one["conditions"].values())
+    return lost and len(clusters) < len(WORKERS)
+
+
+def _holders(side: Seen) -> set[tuple[str, int]]:
+    """Who holds quota, with how often it was preempted."""
+    return {(name, preemptions(one)) for name, one in side["workloads"].items() if holds(one) or preemptions(one)}
 
 
 def _came_back(before: Seen, there: Seen, here: Seen) -> bool:

@@ -141,6 +141,8 @@ MEANT = {
     "left until collected": "Kueue leaves what it has sent to a cluster that left the configuration until it collects what nobody wants, once a minute; here it goes at once: docs/rules/multikueue.md#settings",
     "left the configuration": "what runs in a cluster that leaves the configuration runs on, and is shown; Kueue takes it for lost: docs/rules/multikueue.md#dispatch",
     "rejected without quota": "Kueue rejects the check of who may not run elsewhere before it holds quota as well, and again when it was evicted: docs/rules/multikueue.md#kinds",
+    "cluster deleted": "Kueue waits for a cluster whose object is deleted as for one that is lost, here who ran there is tried anew at once: docs/rules/multikueue.md#dispatch",
+    "class of a job elsewhere": "Kueue 0.17 leaves a job in a worker the class that it had: docs/rules/multikueue.md#outdated",
     "order of copies": "copies that were made in the same second stand in the line of a worker in any order",
     "first back in line": "of those that lose their quota in one step Kueue lets in again who is back in line first",
     "either cluster": "of two clusters that admit a copy in the same second Kueue takes either",
