@@ -142,9 +142,13 @@ def _may_shrink(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
 
 
 def _same_priority(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
-    reference = workload.spec.priority_class
-    named = reference.name if reference is not None else ""
-    return (copy.priority, copy.priority_class) == (workload.spec.priority, named)
+    """Whether a copy has the priority of a workload, and no other class than its object here.
+
+    An object that holds quota goes on without a class that its job has got since, or with one that this has lost, and copies are made of it.
+    """
+    named = workload.spec.workload_class
+    other = named is not None and copy.priority_class not in ("", named.name)
+    return copy.priority == workload.spec.priority and not other
 
 
 def _may_change_class(workload: Workload, copy: RemoteWorkloadObserved) -> bool:

@@ -27,6 +27,7 @@ from projections.queues.requeue_rule import stays_in_line
 from projections.queues.state import QueueState
 from projections.quota.state import QuotaState
 from projections.quota.tree import QuotaTree
+from projections.workloads.lifecycle import QUOTA_RESERVED
 from services.admitter.block_admission import WAITING_FOR_PODS_READY
 from services.admitter.entry import AdmissionEntry, needed_by, preemption_context_of
 
@@ -100,6 +101,7 @@ def refusal_event(world: QueueState, entry: AdmissionEntry, *, reason: str, mess
         if last.message == message and not _asks_for_others(entry, last):
             if (
                 entry.skipped == last.skipped
+                and _is_shown(entry, message)
                 and progress == last.progress
                 and stays_in_line(entry.queue, entry.requeue, progress)
             ):
@@ -118,6 +120,12 @@ def refusal_event(world: QueueState, entry: AdmissionEntry, *, reason: str, mess
         requests=_requests(entry.assignment),
         progress=progress,
     )
+
+
+def _is_shown(entry: AdmissionEntry, message: str) -> bool:
+    """Whether the object says why it waits; where it was held back by something else meanwhile it says that."""
+    shown = entry.workload.condition(QUOTA_RESERVED)
+    return shown is not None and shown.message == message
 
 
 def _asks_for_others(entry: AdmissionEntry, last: AdmissionRefused) -> bool:

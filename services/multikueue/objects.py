@@ -44,8 +44,11 @@ def is_of_origin(value: JsonMapping, origin: str) -> bool:
     return bool(origin) and object_at(value, "metadata", "labels").get(MULTIKUEUE_ORIGIN) == origin
 
 
-def remote_workload(local: JsonMapping, origin: str, *, gated: bool = False) -> JsonObject:
-    """The copy of a Workload object: without owner, status and finalizers; `gated` has a gate that keeps it from preempting."""
+def remote_workload(local: JsonMapping, origin: str, *, queue: str = "", gated: bool = False) -> JsonObject:
+    """The copy of a Workload object: without owner, status and finalizers; `gated` has a gate that keeps it from preempting.
+
+    While quota is held the object keeps the local queue that it had; its copy has the one that it names by now.
+    """
     meta = object_at(local, "metadata")
     labels = {name: value for name, value in object_at(meta, "labels").items() if name != JOB_UID}
     annotations = {name: value for name, value in object_at(meta, "annotations").items() if name not in _OWN}
@@ -61,7 +64,11 @@ def remote_workload(local: JsonMapping, origin: str, *, gated: bool = False) -> 
             "labels": {**labels, MULTIKUEUE_ORIGIN: origin},
             "annotations": annotations,
         },
-        "spec": {**local["spec"], "preemptionGates": [{"name": MULTIKUEUE_GATE}]} if gated else local["spec"],
+        "spec": {
+            **local["spec"],
+            **({"queueName": queue} if queue else {}),
+            **({"preemptionGates": [{"name": MULTIKUEUE_GATE}]} if gated else {}),
+        },
     }
 
 

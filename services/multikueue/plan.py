@@ -80,6 +80,8 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
     """Clusters in which others of its object run: what they have in common stays there."""
     make: tuple[str, ...] = ()
     """Clusters that lack a copy."""
+    queue: str = ""
+    """The local queue that the workload names by now, which is that of copies that are made; empty where it names none."""
     gated: bool = False
     """Copies that are made get a gate that keeps them from preempting."""
     amend: tuple[tuple[str, str], ...] = ()
@@ -212,6 +214,7 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
             workload=workload.key,
             origin=origin,
             make=tuple(sorted(wanted - copies.keys())),
+            queue=workload.spec.queue,
             gated=orchestrated(world) and not (dispatch.follows or cluster_of_siblings(world, workload)),
             open=tuple(
                 one.cluster
@@ -308,6 +311,7 @@ def _of_question(
         workload=workload.key,
         origin=origin,
         ask=tuple(sorted(asked - copies.keys())),
+        queue=workload.spec.queue,
         remove=tuple(sorted(stale.items())),
     )
 

@@ -18,6 +18,8 @@ from events.json_object import JsonObject
 from ops.production.process.telemetry import configure_logging
 from tests.peers.build import AUTOSCALER, KINDS, PEERS
 from tests.peers.worlds.claims import CLAIM_FEATURES, COUNTED
+from tests.peers.worlds.clusters import CLUSTERS
+from tests.peers.worlds.clusters_decided import decided_in_clusters
 from tests.peers.worlds.compared import MEANT, compared, preempted_for_ever
 from tests.peers.worlds.drawn import (
     ELASTIC_GATES,
@@ -83,8 +85,7 @@ def _configured(always: list[str], said: JsonObject, *, block: bool) -> JsonObje
     return {**more, **said}
 
 
-def main() -> int:
-    """Decide about so many worlds, and print where both differ; 0 where they never do."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.peers.decided_beside_kueue", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="of the first world; the others follow")
     parser.add_argument("--worlds", type=int, default=40, help="how many")
@@ -101,8 +102,21 @@ def main() -> int:
         default=None,
         help="where Kueue's answers are kept; those that are there are not asked for again",
     )
-    given = parser.parse_args()
+    return parser
+
+
+def main() -> int:
+    """Decide about so many worlds, and print where both differ; 0 where they never do."""
+    given = _parser().parse_args()
     configure_logging("critical")
+    if CLUSTERS in given.always.split(","):
+        seeds = range(given.seed, given.seed + given.worlds)
+        more = json.loads(given.configuration)
+        return decided_in_clusters(seeds, given.at_once, given.peers.resolve(), more, given.answers)
+    return _decided(given)
+
+
+def _decided(given: argparse.Namespace) -> int:
     worlds = [
         varied(drawn(seed, given.features.split(","), given.always.split(",")))
         for seed in range(given.seed, given.seed + given.worlds)

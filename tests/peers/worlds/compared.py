@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.peers.worlds.asked_apart import AskedApart
 from tests.peers.worlds.claims_apart import ClaimsApart
+from tests.peers.worlds.clusters_apart import ClustersApart
 from tests.peers.worlds.difference import Difference, differences
 from tests.peers.worlds.drawn import World
 from tests.peers.worlds.elastic_apart import ElasticApart
@@ -135,6 +136,24 @@ MEANT = {
     "ready without waiting": "kuelog knows when the pods of a job are ready also where nobody waits for them",
     "tried in between": "Kueue may refuse somebody in passing, as between the two steps in which it evicts others, and says so in an Event",
     "said in an Event": "an Event says as well that a queue that a workload waits for takes nothing in, and that one without quota was deactivated",
+    "job of the manager": "Kueue leaves the UID of the job of the manager on a copy until its job there takes it; here it has none until then: docs/rules/multikueue.md#copies",
+    "copy kept": "Kueue may find that who was evicted in a worker holds quota again before it has seen that it had none, and then leaves the copy, and the stopped job, that it else removes and makes anew: docs/rules/multikueue.md#dispatch",
+    "left until collected": "Kueue leaves what it has sent to a cluster that left the configuration until it collects what nobody wants, once a minute; here it goes at once: docs/rules/multikueue.md#settings",
+    "left the configuration": "what runs in a cluster that leaves the configuration runs on, and is shown; Kueue takes it for lost: docs/rules/multikueue.md#dispatch",
+    "rejected without quota": "Kueue rejects the check of who may not run elsewhere before it holds quota as well, and again when it was evicted: docs/rules/multikueue.md#kinds",
+    "cluster deleted": "Kueue waits for a cluster whose object is deleted as for one that is lost, here who ran there is tried anew at once: docs/rules/multikueue.md#dispatch",
+    "class of a job elsewhere": "Kueue 0.17 leaves a job in a worker the class that it had: docs/rules/multikueue.md#outdated",
+    "order of copies": "copies that were made in the same second stand in the line of a worker in any order",
+    "first back in line": "of those that lose their quota in one step Kueue lets in again who is back in line first",
+    "either cluster": "of two clusters that admit a copy in the same second Kueue takes either",
+    "without a copy": "Kueue 0.17 waits for who has lost its copy as long as for a cluster that is lost; later versions, whose rules kuelog has, try it anew at once: docs/rules/multikueue.md#dispatch",
+    "never named": "Kueue 0.17 may clear where it tries who was evicted after it has sent it there again, and its webhook then refuses the cluster that admits it, for ever",
+    "class while it holds quota": "Kueue 0.17 goes on for ever giving a class to a Workload that holds quota, which its webhook refuses, and does nothing else for that job",
+    "nominated before": "Kueue leaves a cluster named for who waits that is not there any more until something about that changes",
+    "nominated in between": "Kueue may nominate clusters once more for who is evicted, and leaves them named when its quota is gone",
+    "shown while suspended": "Kueue shows nothing of a job elsewhere while the one here is suspended; here it is shown when both are: docs/rules/multikueue.md#status",
+    "heard of later": "Kueue shows how a job stands elsewhere when it hears of it next, if the one here was suspended still when it last did",
+    "finalizer of copies": "the Workload that a job names bears the finalizer that Workloads of jobs have: docs/rules/objects.md#prebuilt",
     "refused head yields": "a head that is refused as before leaves its turn to the next of its queue: docs/rules/cycle.md#heads",
 }
 """By name, why what is different is meant, or is chance on Kueue's side."""
@@ -157,6 +176,12 @@ _HAPPENED = frozenset(
 
 def compared(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[str]) -> list[str]:
     """The differences of the first step after which there is one that is not meant; what comes later follows from it."""
+    number, found = compared_until(world, theirs, ours, meant)
+    return [f"world {world.seed} step {number}: {world.steps[number]}", *found] if found else []
+
+
+def compared_until(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[str]) -> tuple[int, list[str]]:
+    """The last step after which both are compared, and the differences after it that are not meant."""
     around = _Around(world)
     for number, (there, here) in enumerate(zip(theirs, ours, strict=False)):
         found: list[Difference] = []
@@ -165,7 +190,7 @@ def compared(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[
         ended = why_it_ends(world, number, around.before, there, here)
         if ended:
             meant[ended] += 1
-            return []
+            return number, []
         for one in differences(there, here, ()):
             name = around.still(one) or around.name(one) or around.evicted_apart(one)
             if name:
@@ -174,9 +199,9 @@ def compared(world: World, theirs: list[Seen], ours: list[Seen], meant: Counter[
             else:
                 found.append(one)
         if found:
-            return [f"world {world.seed} step {number}: {world.steps[number]}", *(f"    {one}" for one in found)]
+            return number, [f"    {one}" for one in found]
         around.go_on(there, here)
-    return []
+    return len(theirs) - 1, []
 
 
 class _Around:
@@ -196,7 +221,7 @@ class _Around:
         self._apart: dict[str, str] = {}
         """By workload that was preempted more often on one side, the name of that."""
         self._jobs, self._asked, self._serving = JobsApart(world), AskedApart(world), ServingApart(world)
-        self._elastic, self._claims = ElasticApart(), ClaimsApart(world)
+        self._elastic, self._claims, self._clusters = ElasticApart(), ClaimsApart(world), ClustersApart()
         self._said: dict[str, list[Any]] = {}
         """By workload, how its reservation stood under Kueue after each step."""
         self._tried: dict[str, list[Any]] = {}
@@ -262,6 +287,7 @@ class _Around:
             or self._claims.name(one, self._theirs)
             or name_of_metric(self._world, one, self._before(one.path), self.there, self.here)
             or name_of_event(one, self.here)
+            or self._clusters.name(one, self.there, self.here, self._theirs)
         )
         if (
             apart

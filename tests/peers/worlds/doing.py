@@ -33,6 +33,8 @@ _KUEUE = (
     "AdmissionCheck",
     "WorkloadPriorityClass",
     "ProvisioningRequestConfig",
+    "MultiKueueConfig",
+    "MultiKueueCluster",
 )
 _GROUPS = {
     "RuntimeClass": "node.k8s.io",
@@ -40,7 +42,7 @@ _GROUPS = {
     "ResourceClaimTemplate": "resource.k8s.io",
     "DeviceClass": "resource.k8s.io",
 }
-_SPACED = frozenset({"Workload", "LocalQueue", "LimitRange", "Job", "Pod", "ResourceClaimTemplate"})
+_SPACED = frozenset({"Workload", "LocalQueue", "LimitRange", "Job", "Pod", "ResourceClaimTemplate", "Secret"})
 _PLURALS = {
     "Topology": "topologies",
     "RuntimeClass": "runtimeclasses",

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from prometheus_client.registry import Collector
 
 from events.json_object import JsonObject
+from events.settings import SettingsObserved
 from ops.production.configuration.configuration_file import configuration_of
 from ops.production.kubernetes.reflector import Reflector
 from ops.production.log.jetstream.shelf import MemoryShelf
@@ -29,6 +30,7 @@ from ops.sandbox.scenario.platform import convert, suspending, validating
 from ops.sandbox.simulate.simulation import BEGINS
 from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
 from services.provisioning_kinds import REQUESTS, TEMPLATES
+from services.runtime.cluster_port import Connector
 from services.runtime.tracing import NoTracer
 from tests.peers.worlds.claims import LATER_NAMES
 from tests.peers.worlds.cluster_events import told_in_events
@@ -114,11 +116,7 @@ class _Played:
         self._autoscaler = autoscaler
         self._loop, self._world, self._uids, self._kinds = loop, world, uids, kinds
         self._clock = ScaledClock(1.0, BEGINS, loop.time)
-        asked = {LATER_NAMES.get(name, name): on for name, on in (more.get("featureGates") or {}).items()}
-        said = {"resources": CONFIGURED, "waitForPodsReady": {"enable": False}, **more, "featureGates": asked}
-        configured = configuration_of(said, "the configuration of all worlds").settings
-        gates = {**configured.gates, **dict.fromkeys(LATER_GATES, False)}
-        self._settings = replace(configured, devices=False, fair_sharing=fair, gates=gates)
+        self._settings = settings_of(more, fair=fair)
         self._cluster = EmbeddedCluster(
             clock=self._clock,
             mutators=(
@@ -128,7 +126,7 @@ class _Played:
                 suspending(self._settings, lambda _namespace: {}),
             ),
             converter=convert,
-            validators=(_with_checks_for_any_flavors(validating(self._settings)), refuse_patches),
+            validators=(with_checks_for_any_flavors(validating(self._settings)), refuse_patches),
             identity="",
             controllers=False,
         )
@@ -234,20 +232,37 @@ class _Played:
             await start(client, list(store.of("workloads.kueue.x-k8s.io").values()), self._clock.now())
 
     async def _serve(self) -> None:
-        client = InProcessClient(self._cluster.resources, OpenGate(), self._clock.now)
-        ports = Ports(
-            bus=MemoryBus(self._clock.now),
-            reader=Reflector(client),
-            writer=client,
-            clock=self._clock,
-            shelf=MemoryShelf(),
-        )
-        running = Running(ports, SERVICES, settings=self._settings, replica="kuelog", tracer=NoTracer())
+        running = running_kuelog(self._cluster, self._clock, self._settings)
         counting = CountersFollowers(running)
         self._metrics = (QueueMetrics(running.world_of_queues, self._clock.now), CounterMetrics(counting))
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(counting.run())
             tasks.create_task(running.run())
+
+
+def settings_of(more: JsonObject, *, fair: bool) -> SettingsObserved:
+    """What Kueue's configuration says of all worlds, with the gates of 0.17, which knows of no cards."""
+    asked = {LATER_NAMES.get(name, name): on for name, on in (more.get("featureGates") or {}).items()}
+    said = {"resources": CONFIGURED, "waitForPodsReady": {"enable": False}, **more, "featureGates": asked}
+    configured = configuration_of(said, "the configuration of all worlds").settings
+    gates = {**configured.gates, **dict.fromkeys(LATER_GATES, False)}
+    return replace(configured, devices=False, fair_sharing=fair, gates=gates)
+
+
+def running_kuelog(
+    cluster: EmbeddedCluster, clock: ScaledClock, settings: SettingsObserved, connector: Connector | None = None
+) -> Running:
+    """kuelog with all services on this cluster, with a log of its own."""
+    client = InProcessClient(cluster.resources, OpenGate(), clock.now)
+    ports = Ports(
+        bus=MemoryBus(clock.now),
+        reader=Reflector(client),
+        writer=client,
+        clock=clock,
+        shelf=MemoryShelf(),
+        connector=connector,
+    )
+    return Running(ports, SERVICES, settings=settings, replica="kuelog", tracer=NoTracer())
 
 
 def _is_one_of_many(kind: str, value: JsonObject) -> bool:
@@ -258,7 +273,7 @@ def _is_one_of_many(kind: str, value: JsonObject) -> bool:
     )
 
 
-def _with_checks_for_any_flavors(validate: Validator) -> Validator:
+def with_checks_for_any_flavors(validate: Validator) -> Validator:
     """As Kueue 0.17.0 has it, whose webhook does not look at the checks of a queue."""
 
     def without_checks(value: JsonObject) -> JsonObject:

@@ -43,6 +43,8 @@ _LATER = (JOB_OWNER_GVK, JOB_OWNER_NAME)
 """Annotations that Kueue 0.17 does not write yet."""
 _NONE_LEFT: JsonObject = {"active": 0, "ready": 0}
 """What a Job shows of its pods when none is there any more."""
+OWN_CONTROLLER = "kubernetes.io/job-controller"
+"""Whose a Job is that says nothing of it."""
 _ALONE = 1
 """A Job has one set of pods; who has more stays a Workload."""
 TOPOLOGY = {
@@ -227,8 +229,10 @@ async def do_to_job(client: ApiRequests, step: Step, now: Millis) -> None:
 
 
 async def suspend_and_resume(client: ApiRequests, jobs: Iterable[JsonObject], now: Millis) -> None:
-    """Have Jobs show that they are suspended or started, as their controller does."""
+    """Have Jobs show that they are suspended or started, as their controller does; those that say so are another one's."""
     for job in jobs:
+        if job["spec"].get("managedBy", OWN_CONTROLLER) != OWN_CONTROLLER:
+            continue
         suspended, shown = bool(job["spec"].get("suspend")), look(job, "status.conditions[Suspended].status")
         status: JsonObject = {}
         if suspended and shown != "True":

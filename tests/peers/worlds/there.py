@@ -10,6 +10,7 @@ from typing import Any
 
 from prometheus_client.core import Metric
 
+from events.api.labels import MULTIKUEUE_ORIGIN
 from events.json_object import JsonObject
 from events.json_path import look
 from events.timestamp import format_timestamp
@@ -82,7 +83,7 @@ class Kueue:
         asked_at: Sequence[str],
     ) -> None:
         """Of jobs of other `kinds`, by these, where the caches have them; and where they have what an autoscaler is asked."""
-        self._client, self._caches, self._manager, self._kinds = client, caches, manager, kinds
+        self.client, self._caches, self._manager, self._kinds = client, caches, manager, kinds
         self._asked_at = asked_at
         self._serving = ServingControllers(client)
         self._wavering: set[tuple[str, str]] = set()
@@ -92,47 +93,58 @@ class Kueue:
         """All of them step by step, each step of all of them at once."""
         answers = {world.seed: Answer() for world in worlds}
         await self._each(worlds, answers, self._set_up)
-        await self._rest(worlds, answers)
+        await self.rest(worlds, answers)
         for number in range(max(len(world.steps) for world in worlds)):
             mine = [world for world in worlds if number < len(world.steps) and not answers[world.seed].broken]
 
             async def step(world: World, number: int = number) -> None:
-                made = await do(self._client, world.steps[number], _now())
+                made = await do(self.client, world.steps[number], now())
                 if made is not None and made["kind"] in MANAGED:
                     answers[world.seed].jobs[made["metadata"]["name"]] = made["spec"]
 
             await self._each(mine, answers, step)
-            await self._rest(worlds, answers)
-            if why := self._manager.why_it_ended():
-                raise KueueEnded(f"Kueue's manager has ended in step {number} of worlds {worlds[0].seed} and on: {why}")
+            await self.rest(worlds, answers)
             told = await self._metrics() if any("metrics" in world.features for world in mine) else ()
+            self.check(f"step {number} of worlds {worlds[0].seed} and on")
             for world in mine:
                 if answers[world.seed].broken:
                     continue
-                objects = [self._caches.of(one) for one in (WORKLOADS, QUEUES, DOORS, JOBS, PODS)]
-                found = seen(*objects, self._others(), self._asked(), world.space, answers[world.seed].known)
-                for name in found["workloads"].keys() & {
-                    name for space, name in self._wavering if space == world.space
-                }:
-                    found["workloads"][name]["wavers"] = True
+                found = self.tell(world, answers[world.seed])
                 if "metrics" in world.features:
                     found["metrics"] = told_of_world(told, world.space)
                 if "events" in world.features:
-                    said = await self._client.request("GET", f"/api/v1/namespaces/{world.space}/events")
+                    said = await self.client.request("GET", f"/api/v1/namespaces/{world.space}/events")
                     found["events"] = told_in_events(
                         said["items"], self._caches.of(WORKLOADS), world.space, answers[world.seed].known
                     )
-                answers[world.seed].seen.append(found)
-                answers[world.seed].uids.update(
-                    (name, one["metadata"]["uid"])
-                    for kind in (WORKLOADS, JOBS, PODS, *self._kinds.values())
-                    for (space, name), one in self._caches.of(kind).items()
-                    if space == world.space
-                )
         return answers
 
     async def _metrics(self) -> Sequence[Metric]:
         return told_by_kueue(await self._manager.metrics())
+
+    def check(self, when: str) -> None:
+        """Raises `KueueEnded`."""
+        if why := self._manager.why_it_ended():
+            raise KueueEnded(f"Kueue's manager has ended in {when}: {why}")
+
+    def tell(self, world: World, answer: Answer) -> Seen:
+        """What is seen of a world now, added to its answer with the UIDs of what is there."""
+        objects = [self._caches.of(one) for one in (WORKLOADS, QUEUES, DOORS, JOBS, PODS)]
+        found = seen(*objects, self._others(), self._asked(), world.space, answer.known)
+        for name in found["workloads"].keys() & {name for space, name in self._wavering if space == world.space}:
+            found["workloads"][name]["wavers"] = True
+        answer.seen.append(found)
+        answer.uids.update(
+            (name, one["metadata"]["uid"])
+            for kind in (WORKLOADS, JOBS, PODS, *self._kinds.values())
+            for (space, name), one in self._caches.of(kind).items()
+            if space == world.space
+        )
+        return found
+
+    def objects(self, key: str) -> Objects:
+        """What is there of a kind that is followed."""
+        return self._caches.of(key)
 
     async def clear(self, worlds: Sequence[World]) -> None:
         """Take away the workloads of worlds that are over: one that waits for its checks would hold up all others under `blockAdmission`."""
@@ -140,7 +152,7 @@ class Kueue:
         left = {name for name in self._caches.of(WORKLOADS) if name[0] in spaces}
         for space, name in sorted(left):
             with suppress(ObjectMissing):
-                await self._client.delete(resource_of("Workload"), space, name)
+                await self.client.delete(resource_of("Workload"), space, name)
         for _ in range(round(_LONGEST_S / _LOOK_S)):
             if not left & self._caches.of(WORKLOADS).keys():
                 return
@@ -162,13 +174,13 @@ class Kueue:
 
     async def _set_up(self, world: World) -> None:
         for value in world.objects:
-            await make(self._client, value)
+            await make(self.client, value)
 
-    async def _rest(self, worlds: Sequence[World], answers: dict[int, Answer]) -> None:
+    async def rest(self, worlds: Sequence[World], answers: dict[int, Answer]) -> None:
         """Until nothing of these worlds changes any more; meanwhile pods of those that are evicted end."""
         spaces = {world.space: world for world in worlds if not answers[world.seed].broken}
         began = quiet = time.monotonic()
-        before, words = self._versions(), self._words()
+        before, words = self.versions(), self._words()
         self._wavering = set()
         timed = any(world.takes_time for world in worlds)
         still = QUIET_S + max(world.takes_s for world in worlds)
@@ -179,21 +191,21 @@ class Kueue:
             await asyncio.sleep(_LOOK_S)
             for value in list(self._caches.of(WORKLOADS).values()):
                 if _holds(value, "Evicted") and self._asked_at:
-                    await forget_earlier(self._client, value, list(self._caches.of(ASKED_AT[0]).values()))
-                if job_of(value):
-                    continue  # Kueue's reconcilers of Jobs and pods do it.
+                    await forget_earlier(self.client, value, list(self._caches.of(ASKED_AT[0]).values()))
+                if job_of(value) or is_copy(value):
+                    continue  # Kueue's reconcilers of Jobs and pods do it, or nobody where a manager has made no job yet.
                 if _holds(value, "Evicted") and _holds(value, "QuotaReserved") and not _holds(value, "Finished"):
                     await self._let_go(value)
             await self._collect()
-            await suspend_and_resume(self._client, list(self._caches.of(JOBS).values()), _now())
+            await suspend_and_resume(self.client, list(self._caches.of(JOBS).values()), now())
             await self._play_jobs()
             await self._serve_and_train(rays=rays)
-            await show_as_controllers(self._client, self._others(), _now())
+            await show_as_controllers(self.client, self._others(), now())
             if timed:
-                await start(self._client, list(self._caches.of(WORKLOADS).values()), _now())
-            now = self._versions()
-            changed = {name for name in {*before, *now} if before.get(name) != now.get(name)}
-            before, restless = now, {space for _, space in changed} & spaces.keys()
+                await start(self.client, list(self._caches.of(WORKLOADS).values()), now())
+            current = self.versions()
+            changed = {name for name in {*before, *current} if before.get(name) != current.get(name)}
+            before, restless = current, {space for _, space in changed} & spaces.keys()
             said = self._words()
             self._wavering |= {name for name in words if words[name] != said.get(name)}
             words = said
@@ -210,12 +222,12 @@ class Kueue:
         if not self._kinds:
             return
         await self._caches.refresh(PODS, *SERVED_AT.values())
-        await self._serving.play({kind: self._others()[kind] for kind in SERVED}, self._caches.of(PODS), _now())
+        await self._serving.play({kind: self._others()[kind] for kind in SERVED}, self._caches.of(PODS), now())
         runtimes = {kind: self._caches.of(key) for kind, key in RUNTIMES_STORED_AT.items()}
-        await train(self._client, self._others(), runtimes)
+        await train(self.client, self._others(), runtimes)
         if rays:
             await self._caches.refresh(PODS, *(self._kinds[kind] for kind in RAYS))
-            await operate(self._client, self._others(), self._caches.of(PODS))
+            await operate(self.client, self._others(), self._caches.of(PODS))
 
     async def _play_jobs(self) -> None:
         """Do what the controller of Jobs does, of those that are elastic."""
@@ -224,19 +236,19 @@ class Kueue:
         owned = any((one["metadata"].get("ownerReferences") or [{}])[0].get("kind") == "Job" for one in pods)
         if owned or any(map(is_elastic, jobs)):
             await self._caches.refresh(PODS, JOBS)
-            await play_jobs(self._client, self._caches.of(JOBS), self._caches.of(PODS))
+            await play_jobs(self.client, self._caches.of(JOBS), self._caches.of(PODS))
 
     async def _collect(self) -> None:
         of = self._caches.of
         await collect(
-            self._client, resource_of("Workload"), *(of(one) for one in (WORKLOADS, JOBS, PODS, *self._kinds.values()))
+            self.client, resource_of("Workload"), *(of(one) for one in (WORKLOADS, JOBS, PODS, *self._kinds.values()))
         )
         if self._asked_at:
             requests, templates, _ = self._asked_at
-            await collect(self._client, REQUESTS, of(requests), of(WORKLOADS))
-            await collect(self._client, TEMPLATES, of(templates), of(WORKLOADS), of(requests))
+            await collect(self.client, REQUESTS, of(requests), of(WORKLOADS))
+            await collect(self.client, TEMPLATES, of(templates), of(WORKLOADS), of(requests))
 
-    def _versions(self) -> dict[tuple[str, str], Any]:
+    def versions(self) -> dict[tuple[str, str], Any]:
         """By kind and name, and by world, the version of each object; of who waits all but for why."""
         told = {WORKLOADS: _but_for_words, QUEUES: _version, DOORS: _but_for_counts, JOBS: _version, PODS: _version}
         told |= dict.fromkeys((*self._kinds.values(), *self._asked_at), _version)
@@ -264,13 +276,13 @@ class Kueue:
 
     async def _let_go(self, value: JsonObject) -> None:
         """As the reconciler of a job does when no pod of it is active."""
-        evicted, now = look(value, "status.conditions[Evicted]"), format_timestamp(_now())
+        evicted, at = look(value, "status.conditions[Evicted]"), format_timestamp(now())
         again = "True" if evicted["reason"] in ("Preempted", "NodeFailures") else "False"
         generation = value["metadata"]["generation"]
 
         def told(kind: str, status: str, reason: str, message: str) -> JsonObject:
             found = {"type": kind, "status": status, "reason": reason, "message": message}
-            return {**found, "lastTransitionTime": now, "observedGeneration": generation}
+            return {**found, "lastTransitionTime": at, "observedGeneration": generation}
 
         conditions = [
             *([told("PodsReady", "False", "WaitForStart", "")] if look(value, "status.conditions[PodsReady]") else []),
@@ -290,7 +302,7 @@ class Kueue:
                 )
             )
         try:
-            await show(self._client, value, conditions, admission=None)
+            await show(self.client, value, conditions, admission=None)
         except ObjectConflict:
             return
         finally:
@@ -313,11 +325,17 @@ def _but_for_words(value: JsonObject) -> Any:
     return {**found, "requests": {}, "conditions": {**found["conditions"], "QuotaReserved": ""}} if waits else found
 
 
+def is_copy(workload: JsonObject) -> bool:
+    """Whether the manager of another cluster has made it."""
+    return MULTIKUEUE_ORIGIN in (workload["metadata"].get("labels") or {})
+
+
 def _holds(value: JsonObject, kind: str) -> bool:
     return look(value, f"status.conditions[{kind}].status") == "True"
 
 
-def _now() -> int:
+def now() -> int:
+    """The time of this machine."""
     return round(time.time() * 1000)
 
 
@@ -330,10 +348,12 @@ async def kueue(
     more: JsonObject,
     kinds: Sequence[JsonObject],
     autoscaler: Sequence[JsonObject],
+    followed: Sequence[str] = (),
 ) -> AsyncGenerator[Kueue]:
     """The manager and its API server, which end with the block; `more` is what its configuration says beside that.
 
-    `kinds` are the definitions of other kinds of jobs that worlds have, and `autoscaler` those of what an autoscaler is asked.
+    `kinds` are the definitions of other kinds of jobs that worlds have, `autoscaler` those of what an autoscaler is asked, and
+    `followed` what else is looked at.
     """
     async with AsyncExitStack() as stack:
         server = ApiServer(peers / API_SERVER, folder / "server")
@@ -368,6 +388,6 @@ async def kueue(
         others = {**STORED_AT, **SERVED_AT} if kinds else {}
         runtimes = RUNTIMES_STORED_AT if kinds else {}
         asked_at = ASKED_AT if autoscaler else ()
-        followed = (*others.values(), *runtimes.values(), *asked_at)
-        await caches.follow(WORKLOADS, QUEUES, DOORS, JOBS, PODS, *followed)
+        more_kinds = (*others.values(), *runtimes.values(), *asked_at, *followed)
+        await caches.follow(WORKLOADS, QUEUES, DOORS, JOBS, PODS, *more_kinds)
         yield Kueue(client, caches, manager, others, asked_at)

@@ -1,7 +1,7 @@
 from msgspec.structs import replace
 
 from events.admission import AdmissionRefused, Mode, PreemptionRequested, Verdict
-from events.quota import LocalQueueObserved, PreemptionPolicy, QueueingStrategy
+from events.quota import LocalQueueObserved, PreemptionPolicy, QueueingStrategy, StopPolicy
 from events.workload import WorkloadChanged
 from tests.stories.small_world import GPU, Story, job, platform, queue
 
@@ -69,4 +69,14 @@ def test_who_is_refused_for_the_same_cause_and_asks_for_more_by_now_is_told_with
     (refusal,) = [event for event in told.told(asking(2)).decided() if isinstance(event, AdmissionRefused)]
     assert "doesn't match node affinity" in refusal.message
     assert [(pod_set.name, pod_set.count) for pod_set in refusal.requests] == [("main", 1), ("more", 2)]
+    assert told.decided() == []
+
+
+def test_the_head_of_a_strict_queue_that_was_stopped_meanwhile_is_told_again_why_it_waits() -> None:
+    strict = replace(queue("cq", nominal=1), strategy=QueueingStrategy.STRICT_FIFO)
+    told = Story().told(*platform(nominal=1), strict, job("too-large", count=2))
+    (refusal,) = [event for event in told.decided() if isinstance(event, AdmissionRefused)]
+    told.told(replace(strict, stop=StopPolicy.HOLD)).decided()
+    again = [event for event in told.told(strict).decided() if isinstance(event, AdmissionRefused)]
+    assert [(one.reason, one.message) for one in again] == [(refusal.reason, refusal.message)]
     assert told.decided() == []

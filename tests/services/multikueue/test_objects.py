@@ -50,6 +50,14 @@ def job(*, suspend: bool = True, **status: Any) -> dict[str, Any]:
     }
 
 
+def test_a_copy_names_the_queue_that_its_workload_names_by_now() -> None:
+    local = {"apiVersion": "v", "kind": "Workload", "metadata": {"name": "a", "namespace": "team"}}
+    before = {**local, "spec": {"queueName": "lq", "priority": 1}}
+    assert remote_workload(before, "here", queue="other")["spec"] == {"queueName": "other", "priority": 1}
+    gated = remote_workload(before, "here", queue="other", gated=True)["spec"]
+    assert (gated["queueName"], len(gated["preemptionGates"])) == ("other", 1)
+
+
 def test_a_copy_has_neither_owner_nor_status_and_says_who_has_made_it() -> None:
     local = {
         "apiVersion": "kueue.x-k8s.io/v1beta2",

@@ -24,7 +24,7 @@ from events.multikueue import (
     RemoteWorkloadGone,
     RemoteWorkloadObserved,
 )
-from events.quota import AdmissionCheckObserved, CheckParameters, CheckRule
+from events.quota import AdmissionCheckObserved, CheckParameters, CheckRule, LocalQueueObserved
 from events.settings import SettingsObserved
 from events.workload import (
     CheckReported,
@@ -32,6 +32,7 @@ from events.workload import (
     CheckStatus,
     Owner,
     PodsGone,
+    WorkloadChanged,
     WorkloadDeleted,
     WorkloadFinished,
     WorkloadSubmitted,
@@ -270,6 +271,15 @@ def test_once_a_cluster_is_back_what_was_left_in_it_goes_before_the_job_is_made_
     assert told.plan.run is not None and told.plan.run.make
 
 
+def test_what_runs_in_a_cluster_that_leaves_the_configuration_runs_on() -> None:
+    told = running()
+    told.after(replace(CONFIG, clusters=("w2",)))
+    assert told.check[0] is CheckState.READY and not told.plan.remove
+    assert told.plan.run is not None and told.plan.run.cluster == "w1"
+    told.later(24 * 3_600_000)
+    assert told.check[0] is CheckState.READY
+
+
 def test_a_cluster_that_is_lost_keeps_what_runs_there_until_its_time_is_over() -> None:
     told = running()
     lost_at = told.at
@@ -322,6 +332,18 @@ def test_a_copy_that_asks_for_something_else_goes_and_is_made_again() -> None:
     assert told.plan.remove == (("w1", "copy-w1"),)
     told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
     assert told.plan.make == ("w1", "w2")
+
+
+def test_who_names_another_queue_while_it_holds_quota_is_tried_in_that_though_its_object_keeps_the_one_before() -> None:
+    told = Manager()
+    submitted = delegated()
+    told.after(submitted)
+    told.copy("w1")
+    told.told(LocalQueueObserved(namespace="team", name="other", cluster_queue="cq"))
+    told.after(WorkloadChanged(workload=KEY, spec=replace(submitted.spec, queue="other")))
+    assert told.plan.remove == (("w1", "copy-w1"),)
+    told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
+    assert (told.plan.make, told.plan.queue) == (("w1", "w2"), "other")
 
 
 def test_a_cluster_that_is_lost_after_the_choice_is_waited_for_because_the_job_may_be_there() -> None:

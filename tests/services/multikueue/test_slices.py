@@ -249,6 +249,18 @@ def test_another_class_changes_the_copy_and_ends_nothing() -> None:
     assert not told.plan.amend
 
 
+def test_a_job_that_gets_a_class_or_loses_it_while_it_holds_quota_keeps_its_copy_which_is_as_its_object_stays() -> None:
+    asked = delegated()
+    low = replace(asked.spec, priority_class=PriorityRef(name="low", workload=True))
+    for first, later, named in ((asked.spec, low, ""), (low, asked.spec, "low")):
+        told = Manager()
+        told.after(replace(asked, spec=first))
+        _classed(told, named, 0)
+        told.synced()
+        told.after(WorkloadChanged(workload=KEY, spec=later))
+        assert told.check[0] is CheckState.READY and not (told.plan.remove or told.plan.amend)
+
+
 def _classed(told: Manager, name: str, priority: int) -> None:
     told.version += 1
     told.after(

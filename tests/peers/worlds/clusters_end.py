@@ -1,0 +1,176 @@
+"""Why a world of several clusters goes on otherwise under Kueue than under kuelog from a step on; the reasons are in `compared.py`."""
+
+from collections.abc import Iterator, Mapping
+
+from events.api.labels import PRIORITY_CLASS
+from tests.peers.worlds.clusters import MANAGER, WORKERS, ClustersWorld
+from tests.peers.worlds.seen import Seen
+from tests.peers.worlds.standing import evictions, holds, preemptions, strategy
+
+Side = Mapping[str, Seen]
+"""By place, what is seen there."""
+
+
+def why_clusters_end(world: ClustersWorld, number: int, before: Side, there: Side, here: Side) -> str:  # noqa: C901 - one reason after the other
+    """The name of a difference after a step after which it is compared no more; empty while it is."""
+    if _left_the_configuration(_configured(world, number), there[MANAGER], here[MANAGER]):
+        return "left the configuration"
+    if _is_left_until_collected(there, here):
+        return "left until collected"
+    if any(_lost_its_copy(name, one, there[MANAGER]) for name, one in here[MANAGER]["workloads"].items()):
+        return "without a copy"
+    if any(_is_never_named(name, one, there) for name, one in there[MANAGER]["workloads"].items()):
+        return "never named"
+    if any(_waits_for_its_class(name, one, there[MANAGER]) for name, one in there[MANAGER]["workloads"].items()):
+        return "class while it holds quota"
+    if any(_has_ghost(world, place, there[place], here[place]) for place in WORKERS):
+        return "ghost head"
+    if any(_line_of_kept(there[place], here[place]) for place in WORKERS):
+        return "copy kept"
+    if _was_rejected_early(there[MANAGER], here[MANAGER]):
+        return "rejected without quota"
+    if any(_in_another_order(there[place], here[place]) for place in WORKERS):
+        return "order of copies"
+    if any(_lost_its_object(one, there[MANAGER]) for one in here[MANAGER]["workloads"].values()):
+        return "cluster deleted"
+    if _holders(there[MANAGER]) != _holders(here[MANAGER]):
+        return "first back in line" if _came_back(before[MANAGER], there[MANAGER], here[MANAGER]) else ""
+    return "either cluster" if _places(there[MANAGER]) != _places(here[MANAGER]) and _both_admit(there, here) else ""
+
+
+def _configured(world: ClustersWorld, number: int) -> list[str]:
+    """The clusters of the configuration after a step."""
+    first = next(one for one in world.objects[MANAGER] if one["kind"] == "MultiKueueConfig")
+    steps = [one.step.value for one in world.steps[: number + 1] if one.step.kind == "MultiKueueConfig"]
+    return [first, *steps][-1]["spec"]["clusters"]
+
+
+def _left_the_configuration(clusters: list[str], there: Seen, here: Seen) -> bool:
+    """Whether one that runs in a cluster that is not in the configuration any more goes on here, and Kueue hears nothing of it."""
+    for name, one in here["workloads"].items():
+        theirs = there["workloads"].get(name, one)
+        if (theirs["cluster"] or one["cluster"] or clusters[0]) in clusters:
+            continue
+        if one["conditions"].keys() != theirs["conditions"].keys() or evictions(one) != evictions(theirs):
+            return True
+    return False
+
+
+def _is_left_until_collected(there: Side, here: Side) -> bool:
+    """Whether a copy stays in a worker under Kueue whose job is gone from the manager."""
+    return any(
+        "copy" in one and name not in there[MANAGER]["workloads"] and name not in here[place]["workloads"]
+        for place in WORKERS
+        for name, one in there[place]["workloads"].items()
+    )
+
+
+def _lost_its_copy(name: str, one: Seen, there: Seen) -> bool:
+    """Whether it was tried anew here because its copy is gone, and runs on under Kueue as if its cluster were lost."""
+    lost = any("Admitting remote no longer exists" in message for *_, message in one["conditions"].values())
+    return lost and evictions(one) > evictions(there["workloads"].get(name, one))
+
+
+def _is_never_named(name: str, one: Seen, there: Side) -> bool:
+    """Whether a worker admits a copy of who is tried nowhere by what it shows."""
+    nowhere = holds(one) and bool(one["checks"]) and not one["nominated"] and not one["cluster"]
+    return nowhere and any(holds(there[place]["workloads"].get(name, {"pods": {}})) for place in WORKERS)
+
+
+def _waits_for_its_class(name: str, one: Seen, there: Seen) -> bool:
+    """Whether it holds quota without the class that its job has got since."""
+    labels = there["jobs"].get(name, {}).get("labels", {})
+    return (
+        holds(one) and PRIORITY_CLASS in labels and "priorityClassRef" not in one.get("made", {"spec": labels})["spec"]
+    )
+
+
+def _has_ghost(world: ClustersWorld, place: str, there: Seen, here: Seen) -> bool:
+    """Whether more wait in a strict queue of a worker than there are workloads, since its head was deleted."""
+    for door, told in there["doors"].items():
+        waits = [one for one in there["workloads"].values() if one["door"] == door and not holds(one)]
+        counted = told["pendingWorkloads"]
+        if strategy(world.at(place), door) == "StrictFIFO" and counted > max(
+            len(waits), here["doors"].get(door, told)["pendingWorkloads"]
+        ):
+            return True
+    return False
+
+
+def kept_copies(there: Seen, here: Seen) -> Iterator[str]:
+    """Copies that were evicted under Kueue, and here are others that never were."""
+    for name, one in there["workloads"].items():
+        ours = here["workloads"].get(name)
+        if ours is not None and "copy" in one and "copy" in ours and evictions(one) and not evictions(ours):
+            yield name
+
+
+def _line_of_kept(there: Seen, here: Seen) -> bool:
+    """Whether others wait in the line of such a copy, in which the one that was made anew comes later."""
+    workloads = there["workloads"]
+    return any(
+        other != name
+        and one["door"] == workloads[name]["door"]
+        and not holds(one)
+        and "Finished" not in one["conditions"]
+        for name in kept_copies(there, here)
+        for other, one in workloads.items()
+    )
+
+
+def _was_rejected_early(there: Seen, here: Seen) -> bool:
+    """Whether who may not run elsewhere is rejected under Kueue while it holds no quota yet."""
+    return any(
+        state == "Rejected" and one["active"] != here["workloads"].get(name, one)["active"]
+        for name, one in there["workloads"].items()
+        for state, *_ in one["checks"].values()
+    )
+
+
+def _in_another_order(there: Seen, here: Seen) -> bool:
+    """Whether of copies of one priority that wait in one line of a worker another one has been let in on each side."""
+    both = there["workloads"].keys() & here["workloads"].keys()
+    first, other = ({name for name in both if holds(side["workloads"][name])} for side in (there, here))
+    found = [there["workloads"][name] for name in first ^ other]
+    alike = {(one["door"], one["priority"], "copy" in one) for one in found}
+    return bool(first - other) and bool(other - first) and len(alike) == 1 and "copy" in found[0]
+
+
+def _lost_its_object(one: Seen, there: Seen) -> bool:
+    """Whether it was tried anew here because the object of its cluster is gone."""
+    clusters = [name for name in there.get("standing", {}) if name.startswith("cluster ")]
+    lost = any("Admitting remote lost" in message for *_, message in one["conditions"].values())
+    return lost and len(clusters) < len(WORKERS)
+
+
+def _holders(side: Seen) -> set[tuple[str, int]]:
+    """Who holds quota, with how often it was preempted."""
+    return {(name, preemptions(one)) for name, one in side["workloads"].items() if holds(one) or preemptions(one)}
+
+
+def _came_back(before: Seen, there: Seen, here: Seen) -> bool:
+    """Whether somebody was evicted in this step by what a worker has said, and somebody else has its room on one side."""
+    return any(
+        evictions(one) > evictions(before["workloads"].get(name, {"evictions": []}))
+        and any(reason == "AdmissionCheck" for reason, *_ in one["evictions"])
+        for side in (there, here)
+        for name, one in side["workloads"].items()
+    )
+
+
+def _places(side: Seen) -> dict[str, str | None]:
+    return {name: one["cluster"] for name, one in side["workloads"].items()}
+
+
+def _both_admit(there: Side, here: Side) -> bool:
+    """Whether one that runs in another cluster on each side may run in both: the queues of both take in."""
+    doors = [
+        one["door"]
+        for name, one in there[MANAGER]["workloads"].items()
+        if one["cluster"] != here[MANAGER]["workloads"].get(name, one)["cluster"]
+    ]
+    return all(
+        there[place]["doors"].get(door, {"conditions": {}})["conditions"].get("Active", [""])[0] == "True"
+        for place in WORKERS
+        for door in doors
+    )
