@@ -7,6 +7,7 @@ from tests.peers.worlds.seen import Seen
 
 _ONLY_THERE = {
     "Normal DeletedWorkload": "made anew",
+    "Normal OwnerReferencesAdded": "owners of groups",
     "Warning Pending": "tried in between",
 }
 """By type and reason of an Event that only Kueue has recorded, the name of that."""
