@@ -28,6 +28,9 @@ class AskedApart:
             case ("workloads", _, "updates", check) if self._is_ours(check) and one.there and one.here:
                 fewer = len(one.there) < len(one.here) and all(update in one.here for update in one.there)
                 return "updates of merged" if fewer else ""
+            case ("workloads", name, "updates", check) if self._is_ours(check) and one.here is None:
+                waits = there["workloads"][name]
+                return "said before" if waits["checks"][check][0] == "Pending" and not holds(waits) else ""
             case _:
                 return ""
 

@@ -362,8 +362,25 @@ class _Around:
             return "led without a place"
         if kept and self._is_tried_as_before(name):
             return "tried as before"
+        if self._is_behind_flavors_in_turn(name):
+            return "flavors in turn"
         again = kept and self.here["workloads"][name]["requests"] in self._tried.get(name, ())
         return "silent class" if again or self._is_of_silent_class(name) else ""
+
+    def _is_behind_flavors_in_turn(self, name: str) -> bool:
+        """Whether Kueue never came to try it, since it goes on trying another one of its queue with several pod sets."""
+        mine = self.there["workloads"].get(name)
+        return (
+            mine is not None
+            and "QuotaReserved" not in mine["conditions"]
+            and any(
+                other.get("wavers")
+                and len(other["requests"]) > 1
+                and other["priority"] >= mine["priority"]
+                and self._world.queue_of(other["door"]) == self._world.queue_of(mine["door"])
+                for other in self.there["workloads"].values()
+            )
+        )
 
     def _of_reservation(self, name: str, one: Difference) -> str:  # noqa: C901 - one reason after the other
         known = name in self.ours["workloads"]

@@ -16,10 +16,11 @@ _ONLY_HERE = {
     "Normal EvictedDueToNoMatchingWorkload": "made anew",
     "Normal UpdatedWorkload": "same containers",
     "Warning Inadmissible": "said in an Event",
+    "Warning OnHold": "on hold at zero",
 }
 _OF_CHECKS = ("AdmissionCheckRejected", "EvictedDueToAdmissionCheck", "EvictedDueToDeactivatedDueToAdmissionCheck")
 _NO_MATCH = "No matching Workload"
-_LEVEL = re.compile(r"borrow=\d+")
+_LEVEL = re.compile(r";borrow=\d+")
 
 
 def name_of_event(one: Difference, here: Seen) -> str:
@@ -28,7 +29,8 @@ def name_of_event(one: Difference, here: Seen) -> str:
         return ""
     about, _, said = one.path[1].partition(": ")
     if one.here is None:
-        return _ONLY_THERE.get(said, "")
+        of_pod = about.startswith("Pod ") and said == "Normal Stopped"
+        return "owners of groups" if of_pod else _ONLY_THERE.get(said, "")
     if one.there is None:
         if said == "Normal EvictedDueToDeactivated" and f"{about}: Normal QuotaReserved" not in here["events"]:
             return "said in an Event"
@@ -43,4 +45,4 @@ def name_of_event(one: Difference, here: Seen) -> str:
 
 
 def _without_levels(messages: list[str]) -> list[str]:
-    return [_LEVEL.sub("borrow", one) for one in messages]
+    return [_LEVEL.sub("", one) for one in messages]
