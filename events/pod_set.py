@@ -42,6 +42,11 @@ class PodShape(Value, frozen=True, kw_only=True):
     raw_shape: str = ""
     """Digest of the other fields that matter to scheduling (docs/rules/queues.md#equivalence)."""
 
+    @property
+    def sidecars(self) -> tuple[int, ...]:
+        """Which of the init containers run on beside the others, by their places."""
+        return tuple(place for place, one in enumerate(self.init_containers) if one.restartable)
+
 
 class PodSet(Value, frozen=True, kw_only=True):
     """Pods of one shape; `minimum` is the least count that partial admission may go down to."""

@@ -12,8 +12,6 @@ from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import yaml
-
 from events.json_object import JsonObject
 from ops.production.process.telemetry import configure_logging
 from tests.peers.build import AUTOSCALER, KINDS, PEERS
@@ -37,6 +35,7 @@ from tests.peers.worlds.preemption_gates import GATE_FEATURES
 from tests.peers.worlds.stored_specs import with_specs
 from tests.peers.worlds.there import NO_REST, Answer, kueue
 from tests.peers.worlds.varied import varied
+from tests.stage.definitions import definitions_in
 
 
 async def _asked(
@@ -61,10 +60,6 @@ async def _asked(
                     await manager.clear(worlds[begin : begin + at_once])
                 print(f"Kueue has decided about {len(answers)} worlds", file=sys.stderr, flush=True)
     return answers
-
-
-def _definitions(folder: Path) -> list[JsonObject]:
-    return [yaml.load(one.read_text(), Loader=yaml.CSafeLoader) for one in sorted(folder.glob("*.yaml"))]
 
 
 def _configured(always: list[str], said: JsonObject, *, block: bool) -> JsonObject:
@@ -123,7 +118,7 @@ def _decided(given: argparse.Namespace) -> int:
     ]
     more = _configured(given.always.split(","), json.loads(given.configuration), block=given.block)
     kinds, autoscaler = (
-        _definitions(given.peers / folder) if features & set(given.always.split(",")) else []
+        definitions_in(given.peers / folder) if features & set(given.always.split(",")) else []
         for features, folder in ((WITH_DEFINITIONS, KINDS), (frozenset({"provisioning"}), AUTOSCALER))
     )
     kept: Path | None = given.answers

@@ -1,6 +1,7 @@
 """The definitions that a test runs on: kuelog's own, and Kueue's, where they are at hand."""
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,9 +20,14 @@ def definitions_of(whose: str) -> tuple[JsonObject, ...]:
     """The CustomResourceDefinitions; a test on Kueue's is skipped where there are none."""
     if whose == "kuelog":
         return tuple(manifests())
-    files = sorted(KUEUE_DEFINITIONS.glob("*.yaml"))
-    if not files:
+    found = tuple(definitions_in(KUEUE_DEFINITIONS))
+    if not found:
         pytest.skip(
             f"Kueue's own definitions are not in {KUEUE_DEFINITIONS}: set KUELOG_KUEUE_DEFINITIONS to their folder"
         )
-    return tuple(yaml.load(one.read_text(), Loader=_LOADER) for one in files)
+    return found
+
+
+def definitions_in(folder: Path) -> list[JsonObject]:
+    """The CustomResourceDefinitions of a folder, in order of their files; none where it is not there."""
+    return [yaml.load(one.read_text(), Loader=_LOADER) for one in sorted(folder.glob("*.yaml"))]

@@ -8,7 +8,7 @@ from collections.abc import Sequence, Set
 
 import msgspec
 
-from events.card import CardRequest, CardShare
+from events.card import Card, CardRequest, CardShare
 from projections.devices.annotations.terms import Terms
 from projections.devices.card_use import CardState, CardUse
 from projections.devices.fit import card_checks
@@ -168,11 +168,10 @@ def _share(state: CardState, request: CardRequest, terms: Terms, taken: CardUse)
     card, vendor = state.card, terms.vendor
     if vendor.rules.profiles:
         part = slice_share(state, request)
-        if isinstance(part, CardShare) and not terms.room.holds(taken.memory + part.memory, taken.cores + part.cores):
-            return NoShare(card_checks.OVER_QUOTA)
-        return part
+        over = isinstance(part, CardShare) and _is_over_quota(card, terms, taken, part.memory, part.cores)
+        return NoShare(card_checks.OVER_QUOTA) if over else part
     memory, cores = memory_asked(request, card, vendor), cores_asked(request, state, terms)
-    if not terms.room.holds(taken.memory + memory, taken.cores + cores_counted(card, vendor, cores)):
+    if _is_over_quota(card, terms, taken, memory, cores):
         return NoShare(card_checks.OVER_QUOTA)
     why = card_checks.lacks(state, terms, memory, cores)
     if why:
@@ -194,6 +193,12 @@ def _share(state: CardState, request: CardRequest, terms: Terms, taken: CardUse)
         custom=marks_of(state, terms, cores)
         | {name: value for name, value in card.custom.items() if name in (vendor.rules.groups, STRATEGY)},
     )
+
+
+def _is_over_quota(card: Card, terms: Terms, taken: CardUse, memory: int, cores: int) -> bool:
+    """Whether the limits of a namespace do not hold so much of a card beside what is taken already."""
+    counted_cores = cores_counted(card, terms.vendor, cores)
+    return not terms.room.holds(taken.memory + memory, taken.cores + counted_cores)
 
 
 def _outcome(walk: _Walk, request: CardRequest, terms: Terms, pair_scores: PairScores, cards: int) -> ContainerFit:

@@ -156,8 +156,7 @@ def pod_card_requests(shape: PodShape, config: CardConfig = HAMI) -> PodCardRequ
     annotations = shape.device_annotations
     init = tuple(container_requests(container, annotations, config) for container in shape.init_containers)
     others = tuple(container_requests(container, annotations, config) for container in shape.containers)
-    sidecars = tuple(place for place, container in enumerate(shape.init_containers) if container.restartable)
-    return PodCardRequests((*init, *others), len(init), sidecars)
+    return PodCardRequests((*init, *others), len(init), shape.sidecars)
 
 
 def any_asks_for_cards(pod_sets: Iterable[PodSet], config: CardConfig = HAMI) -> bool:

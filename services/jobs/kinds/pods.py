@@ -222,15 +222,19 @@ def told_to_end(pod: JsonObject, reason: str, message: str) -> list[JsonMapping]
     return [*kept, {"type": "TerminationTarget", "status": "True", "reason": reason, "message": message}]
 
 
-def _digest(pod: JsonObject) -> str:
-    """Kueue's own digest of a pod (kueue 0.15, role-hash), byte for byte: one that replaces another may meet its webhook."""
-    spec: JsonMapping = pod.get("spec") or {}
+def shape_of(spec: JsonMapping) -> JsonObject:
+    """By what of their spec Kueue tells pods of one role from others (its `SpecShape`), in the order in which it spells that."""
     shape: JsonObject = {field: spec.get(field) for field in _READ}
     for field in ("containers", "initContainers"):
         shape[field] = [_asked(one) for one in objects_at(spec, field)] or None
     for field in ("nodeSelector", "overhead"):
         shape[field] = _in_order(spec.get(field))
-    spelled = msgspec.json.encode({"spec": shape})
+    return shape
+
+
+def _digest(pod: JsonObject) -> str:
+    """Kueue's own digest of a pod (kueue 0.15, role-hash), byte for byte: one that replaces another may meet its webhook."""
+    spelled = msgspec.json.encode({"spec": shape_of(pod.get("spec") or {})})
     for sign, escape in _ESCAPED.items():
         spelled = spelled.replace(sign, escape)
     return hashlib.sha256(spelled).hexdigest()[:8]

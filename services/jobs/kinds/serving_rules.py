@@ -1,24 +1,13 @@
 """Which changes of a serving object are refused while it belongs to a queue, as under Kueue."""
 
 from events.api.labels import QUEUE_NAME
-from events.json_object import JsonMapping, JsonObject, object_at, objects_at
+from events.json_object import JsonMapping, JsonObject, object_at
 from events.json_path import FieldBroken, dotted, get
-from services.jobs.kinds.pods import labels_of
+from services.jobs.kinds.pods import labels_of, shape_of
 from services.jobs.kinds.serving import pods_of_parent, replicas_of, templates_of
 from services.jobs.priority_class_rules import class_problems
 from services.validation.problem import Problem, forbidden, immutable
 
-_SHAPE = (
-    "nodeSelector",
-    "affinity",
-    "tolerations",
-    "runtimeClassName",
-    "priority",
-    "topologySpreadConstraints",
-    "overhead",
-    "resourceClaims",
-)
-"""By which fields Kueue tells pods of one role from another (`SpecShape`), besides what their containers ask for."""
 _SIZE = ("spec", "leaderWorkerTemplate", "size")
 
 
@@ -70,14 +59,10 @@ def _reshaped(group: str, kind: str, old: JsonObject, new: JsonObject) -> list[P
 
 def _shape(template: JsonObject) -> JsonObject:
     """What its pods ask for; what the API would imply is not spelled in every template."""
-    spec = object_at(template, "spec")
-    shape: JsonObject = {
-        field: [{"requests": _requests(one), "ports": one.get("ports")} for one in objects_at(spec, field)]
-        for field in ("containers", "initContainers")
-    }
-    return shape | {field: spec.get(field) for field in _SHAPE}
+    shape = shape_of(object_at(template, "spec"))
+    return shape | {field: [_told(one) for one in shape[field] or ()] for field in ("containers", "initContainers")}
 
 
-def _requests(container: JsonMapping) -> JsonObject:
-    """What a container asks for: of what it has a limit of, and no request, the limit."""
-    return {**object_at(container, "resources", "limits"), **object_at(container, "resources", "requests")}
+def _told(container: JsonMapping) -> JsonObject:
+    """A container that asks for nothing and says so asks for as much as one that says nothing."""
+    return {**container, "resources": {"requests": container["resources"]["requests"] or {}}}

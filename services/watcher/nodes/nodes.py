@@ -105,7 +105,7 @@ def pod_fact(value: JsonMapping, config: CardConfig = HAMI, *, claims: bool = Fa
         pod_set=(meta.labels or {}).get(POD_SET, ""),
         shares=shares,
         init=len(found.spec.init_containers or ()),
-        sidecars=tuple(place for place, one in enumerate(shape.init_containers) if one.restartable),
+        sidecars=shape.sidecars,
         init_done=any(one.type == "Initialized" and one.status == "True" for one in found.status.conditions or ()),
         terminating=meta.deletion_timestamp is not None,
         gone_by=parse_timestamp(meta.deletion_timestamp) if meta.deletion_timestamp else 0,

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-import yaml
 
 from events.json_object import JsonObject
 from ops.production.kubernetes.client import KubeClient, connect, path_of
-from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing
+from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 from tests.peers.build import API_SERVER, KINDS, KUEUE
 from tests.peers.refusals.drawn_objects import DrawnObject
 from tests.peers.worlds.doing import resource_of
@@ -19,11 +18,12 @@ from tests.peers.worlds.job_kinds import PLAYED
 from tests.peers.worlds.serving import FRAMEWORK
 from tests.peers.worlds.there import GATES
 from tests.stage.api_server import ApiServer
-from tests.stage.definitions import definitions_of
+from tests.stage.definitions import definitions_in, definitions_of
 from tests.stage.installation import Installation, put_there
 from tests.stage.kueue_manager import KueueManager
 
 _WEBHOOK = re.compile(r'admission webhook "([^"]+)" denied the request: ?')
+_TRIES = 5
 _OF_SERVER = frozenset({"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink"})
 
 
@@ -53,35 +53,36 @@ class Asking:
 
     async def answer(self, drawn: DrawnObject) -> Verdict:
         """What it says of an object, of which nothing stays."""
-        value = drawn.value
-        resource = resource_of(value["kind"])
-        group, _, version = value["apiVersion"].rpartition("/")
-        resource = msgspec.structs.replace(resource, group=group, version=version)
-        space, name = value["metadata"].get("namespace", ""), value["metadata"]["name"]
+        group, _, version = drawn.value["apiVersion"].rpartition("/")
+        resource = msgspec.structs.replace(resource_of(drawn.value["kind"]), group=group, version=version)
         try:
             if drawn.before is None:
-                made = await self._client.request("POST", f"{path_of(resource, space)}?dryRun=All", value)
-                return _taken(made)
-            made = await self._client.request("POST", path_of(resource, space), drawn.before)
-            try:
-                stored = {
-                    **value,
-                    "metadata": {**value["metadata"], "resourceVersion": made["metadata"]["resourceVersion"]},
-                }
-                for _ in range(5):
-                    try:
-                        put = await self._client.request("PUT", f"{path_of(resource, space, name)}?dryRun=All", stored)
-                        return _taken(put)
-                    except ObjectConflict:
-                        now = await self._client.get(resource, space, name)
-                        stored["metadata"]["resourceVersion"] = now["metadata"]["resourceVersion"]
-                return Verdict(by="conflict")
-            finally:
-                with suppress(ObjectMissing):
-                    await self._client.merge(resource, space, name, {"metadata": {"finalizers": None}})
-                    await self._client.delete(resource, space, name)
+                return await self._created(resource, drawn.value)
+            return await self._put(resource, drawn.before, drawn.value)
         except (ObjectInvalid, ClusterUnavailable, ObjectMissing, ObjectConflict) as refused:
             return _refused(str(refused))
+
+    async def _created(self, resource: Resource, value: JsonObject) -> Verdict:
+        space = value["metadata"].get("namespace", "")
+        return _taken(await self._client.request("POST", f"{path_of(resource, space)}?dryRun=All", value))
+
+    async def _put(self, resource: Resource, before: JsonObject, value: JsonObject) -> Verdict:
+        """In the place of what is there, which controllers change meanwhile."""
+        space, name = value["metadata"].get("namespace", ""), value["metadata"]["name"]
+        now = await self._client.request("POST", path_of(resource, space), before)
+        try:
+            for _ in range(_TRIES):
+                meta = {**value["metadata"], "resourceVersion": now["metadata"]["resourceVersion"]}
+                path = f"{path_of(resource, space, name)}?dryRun=All"
+                try:
+                    return _taken(await self._client.request("PUT", path, {**value, "metadata": meta}))
+                except ObjectConflict:
+                    now = await self._client.get(resource, space, name)
+            return Verdict(by="conflict")
+        finally:
+            with suppress(ObjectMissing):
+                await self._client.merge(resource, space, name, {"metadata": {"finalizers": None}})
+                await self._client.delete(resource, space, name)
 
 
 def _taken(made: JsonObject) -> Verdict:
@@ -100,7 +101,7 @@ def _refused(message: str) -> Verdict:
 @asynccontextmanager
 async def both(peers: Path, folder: Path) -> AsyncGenerator[tuple[Asking, Asking]]:
     """Kueue's, and kuelog's; they end with the block."""
-    kinds = [yaml.load(one.read_text(), Loader=yaml.CSafeLoader) for one in sorted((peers / KINDS).glob("*.yaml"))]
+    kinds = definitions_in(peers / KINDS)
     definitions = definitions_of("kueue")
     async with AsyncExitStack() as stack:
         clients: list[KubeClient] = []

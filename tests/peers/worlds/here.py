@@ -233,11 +233,12 @@ class _Played:
 
     async def _serve(self) -> None:
         running = running_kuelog(self._cluster, self._clock, self._settings)
-        counting = CountersFollowers(running)
-        self._metrics = (QueueMetrics(running.world_of_queues, self._clock.now), CounterMetrics(counting))
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(counting.run())
             tasks.create_task(running.run())
+            if "metrics" in self._world.features:
+                counting = CountersFollowers(running)
+                self._metrics = (QueueMetrics(running.world_of_queues, self._clock.now), CounterMetrics(counting))
+                tasks.create_task(counting.run())
 
 
 def settings_of(more: JsonObject, *, fair: bool) -> SettingsObserved:
