@@ -117,8 +117,6 @@ async def both(peers: Path, folder: Path) -> AsyncGenerator[tuple[Asking, Asking
             if whose == "kueue":
                 frameworks = (*(one.framework for one in PLAYED.values()), FRAMEWORK)
                 manager = KueueManager(peers / KUEUE / "manager", server.kubeconfig, folder, *frameworks, gates=GATES)
-                for value in definitions:
-                    await put_there(client, {**value, "spec": {**value["spec"], "conversion": {"strategy": "None"}}})
                 await manager.install(client, definitions)
                 stack.push_async_callback(manager.stop)
                 await manager.start(client, definitions)

@@ -374,8 +374,6 @@ async def kueue(
             more=said,
         )
         definitions = definitions_of("kueue")
-        for value in definitions:
-            await put_there(client, {**value, "spec": {**value["spec"], "conversion": {"strategy": "None"}}})
         for value in (*kinds, *autoscaler):
             await put_there(client, value)
         await manager.install(client, definitions)
