@@ -50,14 +50,14 @@ class Platform:
     def held(self) -> dict[str, list[str]]:
         return {name: [one.name for one in own.all if one.held] for name, (own, _) in self._there.items()}
 
-    def kinds(self) -> list[int]:
+    def kinds(self) -> tuple[int, ...]:
         """Of how many kinds of work each holds leases, in the order of their start."""
-        return [len({one.rpartition(".")[2] for one in held}) for held in self.held().values()]
+        return tuple(len({one.rpartition(".")[2] for one in held}) for held in self.held().values())
 
-    async def until(self, *counts: int) -> None:
-        """Wait until each lease is held, by replicas that hold so many, in the order of their start."""
+    async def until(self, *counts: int, kinds: tuple[int, ...] = ()) -> None:
+        """Wait until each lease is held, by replicas that hold so many of so many kinds of work, in the order of their start."""
         async with asyncio.timeout(SOON):
-            while [len(held) for held in self.held().values()] != list(counts):
+            while [len(held) for held in self.held().values()] != list(counts) or (kinds and self.kinds() != kinds):
                 self._moved.clear()
                 await self._moved.wait()
 
@@ -91,14 +91,12 @@ async def test_a_replica_that_joins_gets_its_share_and_one_that_ends_leaves_its_
     await platform.until(6)
     platform.start("b")
     # How many moves that takes is held in tests/services/runtime/test_lease_shares.py: here a lease that its next holder is slow to take
-    # is taken by another one meanwhile.
-    await platform.until(3, 3)
-    assert platform.kinds() == [3, 3], "one of each kind"
+    # is taken by another one meanwhile, so that one may hold three before they are one of each kind.
+    await platform.until(3, 3, kinds=(3, 3))
     platform.start("c")
     await platform.until(2, 2, 2)
     await platform.stop("a")
-    await platform.until(3, 3)
-    assert platform.kinds() == [3, 3], "one of each kind"
+    await platform.until(3, 3, kinds=(3, 3))
 
 
 async def test_what_a_replica_says_of_itself_is_forgotten_when_it_leaves(bus: JetStreamBus) -> None:
