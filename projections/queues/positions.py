@@ -1,6 +1,6 @@
 """Positions of pending workloads: in their cluster queue, and among those of the same local queue.
 
-First those in line, in its order; then those beside it, as they would stand if they were in it.
+Those beside the line stand where they would stand in it, as in Kueue's: nobody moves by being tried and refused.
 """
 
 import msgspec
@@ -22,11 +22,11 @@ class Position(msgspec.Struct, frozen=True):
 def positions(world: QueueState, cluster_queue: str) -> list[Position]:
     """All pending workloads of a cluster queue, first to last."""
     line = world.lines.of(cluster_queue)
-    parked = [world.workloads[key] for key in beside(world, cluster_queue)]
-    parked.sort(key=lambda one: place_of(world, one))
+    parked = [place_of(world, world.workloads[key]) for key in beside(world, cluster_queue)]
     by_local_queue: dict[str, int] = {}
     found: list[Position] = []
-    for workload in (*(world.workloads[key] for key in line.in_order()), *parked):
+    for place in sorted((*line.waiting.values(), *parked)):
+        workload = world.workloads[place.key]
         before = by_local_queue.get(workload.local_queue, 0)
         by_local_queue[workload.local_queue] = before + 1
         found.append(Position(workload, len(found), before))

@@ -48,8 +48,8 @@ class Module(msgspec.Struct, frozen=True, kw_only=True):
     """Where its files lie."""
     siblings: str = ""
     """The version of the modules that it expects in folders beside it, where its own `go.mod` names none."""
-    version_variable: str = ""
-    """Where the program keeps the version that it tells."""
+    variables: dict[str, str] = {}
+    """What its programs have in variables of theirs in the place of what is written there."""
 
 
 MODULES = (
@@ -59,7 +59,7 @@ MODULES = (
         version="v1.36.3",
         programs={name: f"./cmd/{name}" for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")},
         siblings="v0.36.3",
-        version_variable="k8s.io/component-base/version.gitVersion",
+        variables={"k8s.io/component-base/version.gitVersion": "v1.36.3"},
     ),
     Module(
         path="sigs.k8s.io/kueue",
@@ -69,6 +69,8 @@ MODULES = (
             "minimalkueue": "./test/performance/scheduler/minimalkueue",
             "runner": "./test/performance/scheduler/runner",
         },
+        # Its visibility API has its certificate in the folder in which it runs, and not in one at the root of this machine.
+        variables={"sigs.k8s.io/kueue/pkg/visibility.certDir": "visibility"},
         files={
             LOAD: "test/performance/scheduler/configs/baseline/generator.yaml",
             TOPOLOGY_LOAD: "test/performance/scheduler/configs/tas/generator.yaml",
@@ -160,7 +162,7 @@ def build(module: Module, into: Path) -> Iterator[str]:
         return
     with _sources(module) as folder:
         for name, package in programs.items():
-            flags = "-s -w" + (f" -X {module.version_variable}={module.version}" if module.version_variable else "")
+            flags = " ".join(("-s", "-w", *(f"-X {name}={value}" for name, value in module.variables.items())))
             first, *others = [into / one / name for one in _FOLDERS.get(name, (KUEUE,))]
             _go(folder, "build", "-ldflags", flags, "-o", str(first), package)
             for other in others:

@@ -4,7 +4,7 @@ import asyncio
 import os
 import time
 from base64 import b64decode
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from subprocess import DEVNULL, Popen
@@ -120,12 +120,16 @@ class KueueManager:
         gates: dict[str, bool] | None = None,
         more: JsonObject | None = None,
     ) -> None:
-        """`more` is what else its configuration says, in the place of what it would say."""
+        """`more` is what else its configuration says, in the place of what it would say.
+
+        With the gate `VisibilityOnDemand` it answers who waits: only a program that keeps the certificate for that in the folder in
+        which it runs.
+        """
         self._more = more or {}
         self._gates = {"VisibilityOnDemand": False, **(gates or {})}
         self._frameworks = ["batch/job", "pod", "deployment", "statefulset", *frameworks]
-        self._program, self._kubeconfig, self._folder = program, kubeconfig, folder
-        self._port, self._health, self._metrics = reserved_port(), reserved_port(), reserved_port()
+        self._program, self._kubeconfig, self._folder = (one.absolute() for one in (program, kubeconfig, folder))
+        self._port, self._health, self._metrics, self._visibility = (reserved_port() for _ in range(4))
         self._process: Popen[bytes] | None = None
 
     async def install(self, client: KubeClient, definitions: Sequence[JsonObject]) -> None:
@@ -161,8 +165,8 @@ class KueueManager:
         file.write_text(yaml.safe_dump(self._configuration(certificates)))
         with (self._folder / "kueue.log").open("ab") as log:
             self._process = Popen(  # noqa: ASYNC220 - it returns at once
-                [str(self._program), "--config", str(file)],
-                env={**os.environ, "KUBECONFIG": str(self._kubeconfig)},
+                [str(self._program), "--config", str(file), "--kubeconfig", str(self._kubeconfig)],
+                cwd=self._folder,
                 stdin=DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -184,13 +188,24 @@ class KueueManager:
 
     async def metrics(self) -> str:
         """What it tells Prometheus."""
-        headers = {"Authorization": f"Bearer {ADMIN}"}
-        address = f"https://127.0.0.1:{self._metrics}/metrics"
-        async with (
-            aiohttp.ClientSession(headers=headers, raise_for_status=True) as session,
-            session.get(address, ssl=False) as answer,  # Nobody has signed its certificate.
-        ):
+        async with self._asking() as session, session.get(f"https://127.0.0.1:{self._metrics}/metrics") as answer:
+            answer.raise_for_status()
             return await answer.text()
+
+    async def waiting(self, paths: Iterable[str]) -> list[JsonObject]:
+        """What its visibility API answers to each of these paths below its version."""
+        found: list[JsonObject] = []
+        async with self._asking() as session:
+            for path in paths:
+                address = f"https://127.0.0.1:{self._visibility}/apis/visibility.kueue.x-k8s.io/v1beta2/{path}"
+                async with session.get(address) as answer:
+                    found.append(await answer.json())
+        return found
+
+    def _asking(self) -> aiohttp.ClientSession:
+        # Nobody has signed its certificates.
+        connector = aiohttp.TCPConnector(ssl=False)
+        return aiohttp.ClientSession(headers={"Authorization": f"Bearer {ADMIN}"}, connector=connector)
 
     def why_it_ended(self) -> str:
         """What it has said last, if it has ended by itself; empty while it runs, and when it was stopped."""
@@ -254,6 +269,7 @@ class KueueManager:
             "kind": "Configuration",
             "health": {"healthProbeBindAddress": f"127.0.0.1:{self._health}"},
             "metrics": {"bindAddress": f"127.0.0.1:{self._metrics}", "enableClusterQueueResources": True},
+            "visibilityServer": {"bindAddress": "127.0.0.1", "bindPort": self._visibility},
             "webhook": {"host": "127.0.0.1", "port": self._port, "certDir": str(certificates)},
             "leaderElection": {"leaderElect": False},
             "clientConnection": {"qps": 50, "burst": 100},

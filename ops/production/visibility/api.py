@@ -15,6 +15,7 @@ from ops.production.visibility.lag_metrics import VERSION as LAG_VERSION
 from ops.production.visibility.lag_metrics import LagMetrics, LagUnknown, MetricUnknown, SelectorRefused
 from projections.queues.positions import Position, positions
 from projections.world import World
+from services.applier.workloads.workload_manifest import owner_references
 
 GROUP = "visibility.kueue.x-k8s.io"
 VERSIONS = ("v1beta2", "v1beta1")
@@ -169,7 +170,7 @@ def _waiting(world: World, path: str) -> list[Position]:
     if named is not None:
         name = named.group(1)
         if name not in world.cluster_queues:
-            raise _missing("clusterqueues", name)
+            raise _missing("clusterqueue", name)
         return positions(world, name)
     named = _LOCAL_QUEUE.fullmatch(path)
     if named is None:
@@ -177,12 +178,12 @@ def _waiting(world: World, path: str) -> list[Position]:
     key = f"{named.group(1)}/{named.group(2)}"
     local_queue = world.local_queues.get(key)
     if local_queue is None:
-        raise _missing("localqueues", named.group(2))
+        raise _missing("localqueue", named.group(2))
     return [one for one in positions(world, local_queue.cluster_queue) if one.workload.local_queue == key]
 
 
-def _missing(plural: str, name: str) -> ApiRefusal:
-    return ApiRefusal(_NOT_FOUND, "NotFound", f'{plural}.{GROUP} "{name}" not found')
+def _missing(singular: str, name: str) -> ApiRefusal:
+    return ApiRefusal(_NOT_FOUND, "NotFound", f'{singular}.{GROUP} "{name}" not found')
 
 
 def _number(request: web.Request, name: str, default: int) -> int:
@@ -200,9 +201,8 @@ def _item(one: Position) -> JsonObject:
         "creationTimestamp": format_timestamp(workload.created_at),
     }
     if workload.owner is not None:
-        owner = workload.owner
         meta["ownerReferences"] = [
-            {"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name, "uid": owner.uid}
+            {key: one[key] for key in ("apiVersion", "kind", "name", "uid")} for one in owner_references(workload)
         ]
     return {
         "metadata": meta,

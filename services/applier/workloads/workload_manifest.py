@@ -50,7 +50,7 @@ def workload_object(
         annotations[WORKLOAD_ALLOWED_RESOURCE_FLAVORS] = ",".join(workload.spec.allowed_flavors)
     if owner is not None:
         meta["labels"] = {**workload.spec.labels, JOB_UID: owner.uid}
-        meta["ownerReferences"] = _members(workload) or [_owner(workload, parent)]
+        meta["ownerReferences"] = owner_references(workload, parent)
         meta["finalizers"] = [RESOURCE_IN_USE]
         annotations |= _about(workload, owner)
     if annotations:
@@ -95,6 +95,11 @@ def pod_sets_digest(workload: Workload) -> str:
     """A digest by which two states of a workload's pod sets are told apart."""
     text = msgspec.json.encode(workload.spec.pod_sets, order="deterministic")
     return hashlib.blake2b(text, digest_size=8).hexdigest()
+
+
+def owner_references(workload: Workload, parent: Owner | None = None) -> list[JsonObject]:
+    """Who owns the Workload object of a job: its `parent`, or else the job; that of a group all its pods."""
+    return _members(workload) or [_owner(workload, parent)]
 
 
 def _owner(workload: Workload, parent: Owner | None) -> JsonObject:

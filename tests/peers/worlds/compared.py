@@ -17,6 +17,7 @@ from tests.peers.worlds.end_of_comparison import child_lost, why_it_ends
 from tests.peers.worlds.events_apart import name_of_event
 from tests.peers.worlds.jobs_apart import JobsApart
 from tests.peers.worlds.metrics_apart import name_of_metric
+from tests.peers.worlds.positions_apart import name_of_position
 from tests.peers.worlds.seen import Seen
 from tests.peers.worlds.serving_apart import ServingApart
 from tests.peers.worlds.standing import (
@@ -129,6 +130,7 @@ MEANT = {
     "moves while it waits": "Kueue 0.17 refuses another queue for a LeaderWorkerSet, here it may have one while none of its pods is ready: docs/jobs.md#what-serves",
     "pods refused": "Kueue queues a LeaderWorkerSet none of whose pods the API server takes in; here pods wait, and there are none: docs/jobs.md#what-serves",
     "cohorts that change": "Kueue 0.17 goes on telling of a cohort whose queues have left it, and takes more of one than a deleted Cohort had lent to it",
+    "stopped is not there": "Kueue's visibility API says that a local queue is not there while it is stopped; here nobody waits at it: docs/kubectl.md",
     "counted anew": "Kueue forgets what it has counted of a local queue that is stopped or deleted, and of a Cohort that is deleted: docs/metrics.md#differences",
     "levels of who takes in": "Kueue reckons how far up the tree a request reaches over queues alone that take something in: docs/rules/quota.md#borrowing-level",
     "slices that are replaced": "Kueue 0.17 counts a slice that another one replaces as finished, and not as replaced; here it is the other way round: docs/metrics.md#differences",
@@ -287,11 +289,12 @@ class _Around:
             or self._claims.name(one, self._theirs)
             or name_of_metric(self._world, one, self._before(one.path), self.there, self.here)
             or name_of_event(one, self.here)
+            or name_of_position(one, self.here)
             or self._clusters.name(one, self.there, self.here, self._theirs)
         )
         if (
             apart
-            or one.path[0] in ("jobs", "metrics", "events", "pods", "asked", "standing")
+            or one.path[0] in ("jobs", "metrics", "events", "positions", "pods", "asked", "standing")
             or one.path[2:3] == ("made",)
         ):
             return apart

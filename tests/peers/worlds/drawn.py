@@ -52,6 +52,7 @@ FEATURES = (
     "rays",
     "metrics",
     "events",
+    "positions",
 )
 """What worlds may have; those that come last are drawn last, so that a world without them stays as it was."""
 WITH_DEFINITIONS = frozenset({"kinds", "trainjobs", "serving", "rays"})
@@ -209,6 +210,7 @@ _HOW_OFTEN = {
     "rays": 0.0,
     "metrics": 0.0,
     "events": 0.0,
+    "positions": 0.0,
 }
 """How likely a world has it; what takes time or needs a configuration has only who always asks for it."""
 STARTS = "example.com/starts"

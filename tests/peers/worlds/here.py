@@ -2,11 +2,13 @@
 
 import asyncio
 import contextvars
+import json
 import random
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from aiohttp.test_utils import make_mocked_request
 from msgspec.structs import replace
 from prometheus_client.registry import Collector
 
@@ -21,6 +23,7 @@ from ops.production.metrics.counters.queue_counters import CounterMetrics
 from ops.production.metrics.queues import QueueMetrics
 from ops.production.process.clock import ScaledClock
 from ops.production.served import SERVICES
+from ops.production.visibility.api import Visibility
 from ops.production.wiring import Ports, Running
 from ops.sandbox.embedded_cluster.api.in_process import InProcessClient, OpenGate
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
@@ -36,11 +39,13 @@ from tests.peers.worlds.claims import LATER_NAMES
 from tests.peers.worlds.cluster_events import told_in_events
 from tests.peers.worlds.doing import MANAGED, WORKLOADS, collect, do, make, start
 from tests.peers.worlds.drawn import CONFIGURED, WITH_DEFINITIONS, World
+from tests.peers.worlds.elastic import by_key
 from tests.peers.worlds.elastic_pods import play_jobs
 from tests.peers.worlds.job_kinds import STORED_AT, Objects, show_as_controllers
 from tests.peers.worlds.jobs import suspend_and_resume
 from tests.peers.worlds.limit_ranger import limited
 from tests.peers.worlds.metrics import told_of_world
+from tests.peers.worlds.positions import asked_of, told_of_positions
 from tests.peers.worlds.provisioning import KEYS as ASKED_AT
 from tests.peers.worlds.rays import CLUSTERS, operate
 from tests.peers.worlds.seen import Seen, seen
@@ -134,6 +139,7 @@ class _Played:
         """What was seen after each step."""
         self._known: dict[str, str] = {}
         self._serving: ServingControllers | None = None
+        self._running: Running
         self._metrics: Sequence[Collector] = ()
 
     def _named(self, operation: str, kind: ApiKind, value: Any) -> Any:
@@ -171,6 +177,8 @@ class _Played:
                 await do(client, step, self._clock.now())
                 await self._rest(client)
                 self.found.append(self.seen())
+                if "positions" in self._world.features:
+                    self.found[-1]["positions"] = await self._positions(self.found[-1])
                 if task.done():
                     task.result()
         finally:
@@ -193,6 +201,15 @@ class _Played:
         if "events" in self._world.features:
             found["events"] = told_in_events(store.of("events").values(), workloads, space, self._known)
         return found
+
+    async def _positions(self, found: Seen) -> JsonObject:
+        visibility = Visibility(self._running.world_of_queues)
+        answers: dict[str, JsonObject] = {}
+        for path in asked_of(found, self._world.space):
+            request = make_mocked_request("GET", f"/apis/visibility.kueue.x-k8s.io/v1beta2/{path}")
+            answer = await visibility.handle(request)
+            answers[path] = json.loads(answer.text or "")
+        return told_of_positions(answers, by_key(self._cluster.store.of("workloads.kueue.x-k8s.io"), self._world.space))
 
     def _others(self) -> dict[str, Objects]:
         """Jobs of other kinds, by these."""
@@ -232,7 +249,7 @@ class _Played:
             await start(client, list(store.of("workloads.kueue.x-k8s.io").values()), self._clock.now())
 
     async def _serve(self) -> None:
-        running = running_kuelog(self._cluster, self._clock, self._settings)
+        running = self._running = running_kuelog(self._cluster, self._clock, self._settings)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(running.run())
             if "metrics" in self._world.features:

@@ -21,11 +21,12 @@ from tests.peers.build import API_SERVER, KUEUE
 from tests.peers.worlds.cluster_events import told_in_events
 from tests.peers.worlds.doing import MANAGED, collect, do, make, resource_of, show, start
 from tests.peers.worlds.drawn import CONFIGURED, World
-from tests.peers.worlds.elastic import is_elastic
+from tests.peers.worlds.elastic import by_key, is_elastic
 from tests.peers.worlds.elastic_pods import play_jobs
 from tests.peers.worlds.job_kinds import PLAYED, STORED_AT, Objects, show_as_controllers
 from tests.peers.worlds.jobs import job_of, suspend_and_resume
 from tests.peers.worlds.metrics import told_by_kueue, told_of_world
+from tests.peers.worlds.positions import asked_of, told_of_positions
 from tests.peers.worlds.provisioning import KEYS as ASKED_AT
 from tests.peers.worlds.provisioning import forget_earlier
 from tests.peers.worlds.rays import RAYS, operate
@@ -112,12 +113,21 @@ class Kueue:
                 found = self.tell(world, answers[world.seed])
                 if "metrics" in world.features:
                     found["metrics"] = told_of_world(told, world.space)
+                if "positions" in world.features:
+                    found["positions"] = await self._positions(world, found)
                 if "events" in world.features:
                     said = await self.client.request("GET", f"/api/v1/namespaces/{world.space}/events")
                     found["events"] = told_in_events(
                         said["items"], self._caches.of(WORKLOADS), world.space, answers[world.seed].known
                     )
         return answers
+
+    async def _positions(self, world: World, found: Seen) -> JsonObject:
+        paths = asked_of(found, world.space)
+        answers = await self._manager.waiting(paths)
+        return told_of_positions(
+            dict(zip(paths, answers, strict=True)), by_key(self._caches.of(WORKLOADS), world.space)
+        )
 
     async def _metrics(self) -> Sequence[Metric]:
         return told_by_kueue(await self._manager.metrics())
@@ -370,7 +380,7 @@ async def kueue(
             server.kubeconfig,
             folder,
             *((*(one.framework for one in PLAYED.values()), FRAMEWORK) if kinds else ()),
-            gates={**GATES, **said.pop("featureGates", {})},
+            gates={**GATES, "VisibilityOnDemand": True, **said.pop("featureGates", {})},
             more=said,
         )
         definitions = definitions_of("kueue")

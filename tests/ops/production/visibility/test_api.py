@@ -13,10 +13,11 @@ from typing import Any
 
 import aiohttp
 import pytest
+from msgspec.structs import replace
 
 from events.json_object import JsonObject
 from events.timestamp import parse_timestamp
-from events.workload import WorkloadParked, WorkloadQueued
+from events.workload import Member, Owner, WorkloadParked, WorkloadQueued
 from ops.production.visibility.api import GROUP, Visibility
 from ops.production.visibility.server import Followed, VisibilityUnserved, follower, serving, shown_from
 from projections.world import World
@@ -62,19 +63,35 @@ async def port() -> AsyncIterator[int]:
         yield found
 
 
-async def test_those_in_line_come_first_and_those_beside_it_after_them(port: int) -> None:
+async def test_who_is_beside_the_line_stands_where_it_would_stand_in_it(port: int) -> None:
     found = rows(await ask(port, f"{BASE}/clusterqueues/lender/pendingworkloads"))
-    assert found == [("b", 0, 0), ("c", 1, 0), ("d", 2, 1), ("a", 3, 1)]
+    assert found == [("a", 0, 0), ("b", 1, 0), ("c", 2, 1), ("d", 3, 1)]
 
 
 async def test_a_local_queue_shows_only_its_own_at_both_positions(port: int) -> None:
     found = rows(await ask(port, f"{BASE}/namespaces/team/localqueues/second/pendingworkloads"))
-    assert found == [("b", 0, 0), ("d", 2, 1)]
+    assert found == [("b", 1, 0), ("d", 3, 1)]
 
 
 async def test_a_part_of_the_line_can_be_asked_for(port: int) -> None:
     found = rows(await ask(port, f"{BASE}/clusterqueues/lender/pendingworkloads?offset=1&limit=2"))
-    assert [name for name, *_ in found] == ["c", "d"]
+    assert [name for name, *_ in found] == ["b", "c"]
+
+
+async def test_a_group_of_pods_is_owned_by_its_pods() -> None:
+    at = two_queues()
+    at.waiting("a", door="lender")
+    lone = at.world.workloads["team/a"]
+    members = (Member(name="a-0", uid="u0", pod_set="main"), Member(name="a-1", uid="u1", pod_set="main"))
+    owner = Owner(kind="PodGroup", name="a", uid="u0", api_version="v1")
+    at.fold(WorkloadQueued(workload="team/a", cluster_queue="lender"))
+    at.world.workloads["team/a"] = replace(lone, owner=owner, spec=replace(lone.spec, members=members))
+    async with serving(Visibility(lambda: at.world), "127.0.0.1", 0) as found:
+        _, answer = await ask(found, f"{BASE}/clusterqueues/lender/pendingworkloads")
+    assert answer["items"][0]["metadata"]["ownerReferences"] == [
+        {"apiVersion": "v1", "kind": "Pod", "name": "a-0", "uid": "u0"},
+        {"apiVersion": "v1", "kind": "Pod", "name": "a-1", "uid": "u1"},
+    ]
 
 
 @pytest.mark.parametrize(
@@ -92,6 +109,13 @@ async def test_what_is_not_there_or_not_understood_is_refused_as_the_api_server_
 ) -> None:
     status, answer = await ask(port, BASE + path)
     assert (status, answer["kind"], answer["code"]) == (code, "Status", code)
+
+
+async def test_a_queue_that_is_not_there_is_named_in_the_words_of_kueue(port: int) -> None:
+    _, answer = await ask(port, f"{BASE}/clusterqueues/none/pendingworkloads")
+    assert answer["message"] == 'clusterqueue.visibility.kueue.x-k8s.io "none" not found'
+    _, answer = await ask(port, f"{BASE}/namespaces/team/localqueues/none/pendingworkloads")
+    assert answer["message"] == 'localqueue.visibility.kueue.x-k8s.io "none" not found'
 
 
 async def test_it_tells_what_it_serves(port: int) -> None:
