@@ -184,9 +184,9 @@ def _gates_differ(found: JsonObject, workload: Workload) -> bool:
 
 
 def _class_differs(found: JsonObject, workload: Workload) -> bool:
-    """Whether an object names another priority class than its job; while it holds quota that of its pods, or none, stays."""
+    """Whether an object names another priority class than its job; while it shows quota that of its pods, or none, stays."""
     shown, named = object_at(object_at(found, "spec"), "priorityClassRef"), workload.spec.priority_class
-    if workload.reserved or workload.finished:
+    if workload.finished or (workload.reserved and shows_quota(found)):
         if named is None or not named.workload or shown.get("kind") != "WorkloadPriorityClass":
             return False
         return shown.get("name") != named.name

@@ -133,11 +133,13 @@ class ApplicationWriter:
     async def _ask_first(self, application: Application) -> None:
         """Have an object ask for what quota was given for before it shows that it was: after that it can't ask for anything else."""
         of = application.of
-        if application.nothing_decided or not of.reserved or of.finished or not self._known.asks_for_others(of):
+        if application.nothing_decided or not of.reserved or of.finished:
+            return
+        if not (self._known.asks_for_others(of) or self._known.names_another_class(of)):
             return
         found = await self._writer.get(WORKLOADS, application.namespace, application.name)
         if not shows_quota(found):
-            await self._merge(application, spec_patch(found, of, await self._described(application)))
+            await self._rewrite(application, found)
 
     async def _cite(self, application: Application) -> None:
         """Have a copy from another cluster say which commit its status is about to show."""
@@ -356,8 +358,11 @@ class ApplicationWriter:
             if ranked is not None:
                 await self._merge(application, ranked)
             return
-        if not spec_differs(found, application.of):
-            return
+        if spec_differs(found, application.of):
+            await self._rewrite(application, found)
+
+    async def _rewrite(self, application: Application, found: JsonObject) -> None:
+        """Have the object ask for what its job does, and tell that."""
         patch = spec_patch(found, application.of, await self._described(application))
         await self._merge(application, patch)
         self._notices.record_all(updated(application.of, changes_told(found, application.of), self._notices.now))

@@ -77,6 +77,11 @@ class KnownObjects:
             return False
         return known is not None and known.asks is not None and known.asks != asked_of(workload)
 
+    def names_another_class(self, workload: Workload) -> bool:
+        """Whether the object of a job, as it was answered last, has its priority from another class, or from none."""
+        known = self._known.get(workload.key)
+        return workload.owner is not None and known is not None and known.ranked[1] != rank_of(workload)[1]
+
     def forget(self, workload: str) -> None:
         """Drop an object that is gone, or of which nothing more is written."""
         self._known.pop(workload, None)

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from events.json_object import JsonObject
-from events.workload import Owner
+from events.workload import Owner, PriorityRef
 from projections.workloads.lifecycle import Admission
 from services.applier.plan import Application
 from services.applier.writing import WORKLOADS
@@ -74,6 +74,19 @@ async def test_one_that_is_let_in_as_soon_as_it_asks_for_something_else_asks_for
     await writing.write(holds(2, 3))
     assert [one["count"] for one in shown(cluster)["spec"]["podSets"]] == [3]
     assert shown(cluster)["status"]["admission"]["podSetAssignments"][0]["count"] == 3
+
+
+@pytest.mark.parametrize("whose", BOTH)
+async def test_one_that_is_let_in_as_soon_as_it_gets_a_class_names_that_first(whose: str) -> None:
+    cluster = InProcess(definitions_of(whose), seed=1)
+    writing = writer(cluster)
+    await writing.write(waits(1))
+    one = holds(2, 1)
+    ranked = replace(SPEC, priority=20, priority_class=PriorityRef(name="high", workload=True))
+    await writing.write(replace(one, of=replace(one.of, spec=ranked)))
+    assert shown(cluster)["spec"]["priorityClassRef"]["name"] == "high"
+    assert shown(cluster)["spec"]["priority"] == 20
+    assert shown(cluster)["status"]["admission"]["clusterQueue"] == "cq"
 
 
 @pytest.mark.parametrize("whose", BOTH)
