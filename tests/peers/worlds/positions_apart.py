@@ -11,8 +11,17 @@ def name_of_position(one: Difference, here: Seen) -> str:
             path.split("/"), here
         ):
             return "stopped is not there"
+        case ("positions", path, name, "owners", _) if one.here is None and _is_of_what_serves(
+            here["positions"][path][name]["owners"]
+        ):
+            return "owners of groups"
         case _:
             return ""
+
+
+def _is_of_what_serves(owners: dict[str, list[str]]) -> bool:
+    """Whether owners are another object than pods."""
+    return any(kind != "Pod" for _, kind in owners.values())
 
 
 def _is_stopped(path: list[str], here: Seen) -> bool:
