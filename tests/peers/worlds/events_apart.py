@@ -21,6 +21,10 @@ _ONLY_HERE = {
 _OF_CHECKS = ("AdmissionCheckRejected", "EvictedDueToAdmissionCheck", "EvictedDueToDeactivatedDueToAdmissionCheck")
 _NO_MATCH = "No matching Workload"
 _LEVEL = re.compile(r";borrow=\d+")
+_LACKING = re.compile(
+    r"insufficient quota for \S+ in (flavor \S+), previously considered podsets requests \([^)]*\)"
+    r" \+ current podset request \([^)]*\) > maximum capacity \([^)]*\)"
+)
 
 
 def name_of_event(one: Difference, here: Seen) -> str:
@@ -41,8 +45,14 @@ def name_of_event(one: Difference, here: Seen) -> str:
         return "made anew"
     if said == "Normal QuotaReserved" and _without_levels(one.there) == _without_levels(one.here):
         return "levels of who takes in"
+    if said == "Normal QuotaReserved" and _without_resources(one.there) == _without_resources(one.here):
+        return "order of resources"
     return ""
 
 
 def _without_levels(messages: list[str]) -> list[str]:
     return [_LEVEL.sub("", one) for one in messages]
+
+
+def _without_resources(messages: list[str]) -> list[str]:
+    return [_LACKING.sub(r"\1", one) for one in messages]
