@@ -250,7 +250,7 @@ class PendingQueue:
         return None
 
     def in_order(self) -> Iterator[str]:
-        """The keys of all in line, first to last; sorts the whole line, so it is for people who ask and not for cycles."""
+        """The keys of all in line, first to last; sorts the whole line, so it is not for cycles."""
         return (place.key for place in sorted(self.waiting.values()))
 
     def alike(self, kind: str) -> list[str]:

@@ -73,7 +73,13 @@ def _configured(always: list[str], said: JsonObject, *, block: bool) -> JsonObje
         more["objectRetentionPolicies"] = RETENTION
     if "claims" in always:
         more["resources"] = COUNTED
-    needed = {"elastic": ELASTIC_GATES, "rays": ELASTIC_GATES, "gates": GATE_FEATURES, "claims": CLAIM_FEATURES}
+    needed = {
+        "elastic": ELASTIC_GATES,
+        "rays": ELASTIC_GATES,
+        "gates": GATE_FEATURES,
+        "claims": CLAIM_FEATURES,
+        "positions": ("VisibilityOnDemand",),
+    }
     gates = [gate for feature, those in needed.items() if feature in always for gate in those]
     if gates:
         more["featureGates"] = dict.fromkeys(gates, True)

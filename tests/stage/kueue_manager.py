@@ -15,6 +15,7 @@ import yaml
 
 from events.json_object import JsonObject
 from ops.production.kubernetes.client import KubeClient, path_of
+from ops.production.visibility.api import GROUP
 from services.runtime.cluster_port import ObjectMissing, Resource
 from tests.stage.api_server import ADMIN
 from tests.stage.installation import APPLY, DEFINED, put_there, served
@@ -197,7 +198,7 @@ class KueueManager:
         found: list[JsonObject] = []
         async with self._asking() as session:
             for path in paths:
-                address = f"https://127.0.0.1:{self._visibility}/apis/visibility.kueue.x-k8s.io/v1beta2/{path}"
+                address = f"https://127.0.0.1:{self._visibility}/apis/{GROUP}/v1beta2/{path}"
                 async with session.get(address) as answer:
                     found.append(await answer.json())
         return found

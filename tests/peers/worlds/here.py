@@ -23,7 +23,7 @@ from ops.production.metrics.counters.queue_counters import CounterMetrics
 from ops.production.metrics.queues import QueueMetrics
 from ops.production.process.clock import ScaledClock
 from ops.production.served import SERVICES
-from ops.production.visibility.api import Visibility
+from ops.production.visibility.api import GROUP, Visibility
 from ops.production.wiring import Ports, Running
 from ops.sandbox.embedded_cluster.api.in_process import InProcessClient, OpenGate
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
@@ -206,7 +206,7 @@ class _Played:
         visibility = Visibility(self._running.world_of_queues)
         answers: dict[str, JsonObject] = {}
         for path in asked_of(found, self._world.space):
-            request = make_mocked_request("GET", f"/apis/visibility.kueue.x-k8s.io/v1beta2/{path}")
+            request = make_mocked_request("GET", f"/apis/{GROUP}/v1beta2/{path}")
             answer = await visibility.handle(request)
             answers[path] = json.loads(answer.text or "")
         return told_of_positions(answers, by_key(self._cluster.store.of("workloads.kueue.x-k8s.io"), self._world.space))

@@ -380,7 +380,7 @@ async def kueue(
             server.kubeconfig,
             folder,
             *((*(one.framework for one in PLAYED.values()), FRAMEWORK) if kinds else ()),
-            gates={**GATES, "VisibilityOnDemand": True, **said.pop("featureGates", {})},
+            gates={**GATES, **said.pop("featureGates", {})},
             more=said,
         )
         definitions = definitions_of("kueue")

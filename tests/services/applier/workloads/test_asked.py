@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from events.json_object import JsonObject
-from events.workload import Owner, PriorityRef
+from events.workload import Owner, PriorityRef, WorkloadSpec
 from projections.workloads.lifecycle import Admission
 from services.applier.plan import Application
 from services.applier.writing import WORKLOADS
@@ -26,13 +26,13 @@ def waits(sequence: int, *, applied: int = 0, **asks: Any) -> Application:
     return replace(found, of=replace(found.of, admission=None, spec=replace(SPEC, **asks)))
 
 
-def holds(sequence: int, count: int, *kinds: str) -> Application:
-    """A job that holds quota for so many pods and asks for three."""
+def holds(sequence: int, count: int, *kinds: str, asks: WorkloadSpec = replace(SPEC, pod_sets=THREE)) -> Application:
+    """A job that holds quota for so many pods and asks for this, or for three of them."""
     found = application("w", sequence, "QuotaReserved", *kinds, owner=JOB, applied=sequence - 1)
     admission = Admission(
         cluster_queue="cq", assignments=(replace(ASSIGNED, count=count),), reservation=sequence, reserved_at=1000
     )
-    return replace(found, of=replace(found.of, admission=admission, spec=replace(SPEC, pod_sets=THREE)))
+    return replace(found, of=replace(found.of, admission=admission, spec=asks))
 
 
 def shown(cluster: InProcess) -> JsonObject:
@@ -81,9 +81,8 @@ async def test_one_that_is_let_in_as_soon_as_it_gets_a_class_names_that_first(wh
     cluster = InProcess(definitions_of(whose), seed=1)
     writing = writer(cluster)
     await writing.write(waits(1))
-    one = holds(2, 1)
     ranked = replace(SPEC, priority=20, priority_class=PriorityRef(name="high", workload=True))
-    await writing.write(replace(one, of=replace(one.of, spec=ranked)))
+    await writing.write(holds(2, 1, asks=ranked))
     assert shown(cluster)["spec"]["priorityClassRef"]["name"] == "high"
     assert shown(cluster)["spec"]["priority"] == 20
     assert shown(cluster)["status"]["admission"]["clusterQueue"] == "cq"
@@ -94,7 +93,6 @@ async def test_what_is_shown_to_hold_quota_goes_on_asking_for_what_that_is_for(w
     cluster = InProcess(definitions_of(whose), seed=1)
     writing = writer(cluster)
     await writing.write(waits(1))
-    one = holds(2, 1)
-    await writing.write(replace(one, of=replace(one.of, spec=SPEC)))
+    await writing.write(holds(2, 1, asks=SPEC))
     await writing.write(holds(3, 1, "Admitted"))
     assert [one["count"] for one in shown(cluster)["spec"]["podSets"]] == [1]
