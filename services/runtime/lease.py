@@ -61,7 +61,7 @@ class Lease:
         self.standbys: Callable[[], int] = lambda: 0
         """How many other replicas would take it."""
         self.listeners: list[Callable[[], None]] = []
-        """Called whenever it is taken or lost."""
+        """Called whenever it is taken or lost, and when it counts again that had run out."""
         self.gained = asyncio.Event()
         """Set while it is held here."""
         self.known = asyncio.Event()
@@ -153,8 +153,9 @@ class Lease:
                 self._without = True
                 self._gain()
         else:
+            counted = self.held
             self._answered, self._without, self._until = now, False, now + COUNTS_FOR_S
-            self._gain() if self._held else self._lose()
+            self._gain(again=not counted) if self._held else self._lose()
         if not self._without and now >= self._until:
             self._lose()
 
@@ -176,13 +177,16 @@ class Lease:
         if held:
             await self._leases.give_back(self.name, held)
 
-    def _gain(self) -> None:
+    def _gain(self, *, again: bool = False) -> None:
+        """`again` says that it did not count for a while: who looked meanwhile has stood back, and has to look once more."""
         self.known.set()
         if not self.gained.is_set():
             self.grants += 1
             log.info("lease taken", lease=self.name)
             self.gained.set()
             self.lost.clear()
+            self._tell()
+        elif again:
             self._tell()
 
     def _lose(self) -> None:

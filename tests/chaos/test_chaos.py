@@ -17,6 +17,7 @@ SHORT = {
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # A run that stands still says so itself, and who has logged what.
 @pytest.mark.parametrize("plan", SHORT.values(), ids=SHORT)
 async def test_no_job_is_lost_and_no_law_broken_whatever_happens_between_processes(plan: Plan, tmp_path: Path) -> None:
     outcome = await play(plan, tmp_path)
