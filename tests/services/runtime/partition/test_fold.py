@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from events.codec import encode
 from events.commit import Commit, InputRun, Sighting
+from events.control import ForkedFrom
 from events.hash_chain import GENESIS
 from events.quota import NamespaceObserved
 from events.subjects import CONTROL, FACTS
@@ -97,3 +98,13 @@ def test_facts_that_were_gone_past_are_not_fixed_before_a_commit_names_them() ->
     fold.fold_commit(entry(PARTITION, 1, encode(first)), first)
     fold.fold_inputs()
     assert (fold.position(FACTS), fold.unfixed) == (3, 1)
+
+
+def test_a_fork_that_has_begun_has_nothing_of_its_origin_left_to_read() -> None:
+    fold, fork = PartitionFold("LOG_1"), ForkedFrom(partition=1, origin=0, above=9)
+    fold.control.forks["LOG_1"] = fork
+    assert not fold.reaches("LOG_0", 9)
+    fold.restore(base=3, prev_hash="", at=0, settled={FACTS: 5})
+    assert fold.reaches("LOG_0", 9)
+    assert (fold.reaches("LOG_1", 3), fold.reaches("LOG_1", 4)) == (True, False)
+    assert (fold.reaches(FACTS, 5), fold.reaches(FACTS, 6)) == (True, False)
