@@ -293,6 +293,7 @@ _APPLICATIONS: dict[FaultKind, Application] = {
     FaultKind.LEASE_LOST: _lease_lost,
     FaultKind.LEASE_STOLEN: _lease_stolen,
     FaultKind.LEASE_LATE: _armed,
+    FaultKind.LEASE_ANSWERED_LATE: _armed,
     FaultKind.LEASE_UNANSWERED: _armed,
     FaultKind.LEASES_AWAY: _leases_away,
 }

@@ -69,6 +69,8 @@ class FaultKind(StrEnum):
     """A lease is held by nobody that is there, until it runs out."""
     LEASE_LATE = "lease-late"
     """Questions of a process about leases lie on the way for a while."""
+    LEASE_ANSWERED_LATE = "lease-answered-late"
+    """What a process asked of leases is done, and the answer lies on the way until it may count no more."""
     LEASE_UNANSWERED = "lease-unanswered"
     """What a process asked of leases is done, and the answer is lost."""
     LEASES_AWAY = "leases-away"
@@ -98,6 +100,7 @@ _OF_LEASES = (
     FaultKind.LEASE_LOST,
     FaultKind.LEASE_STOLEN,
     FaultKind.LEASE_LATE,
+    FaultKind.LEASE_ANSWERED_LATE,
     FaultKind.LEASE_UNANSWERED,
     FaultKind.LEASES_AWAY,
 )

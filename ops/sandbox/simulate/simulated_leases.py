@@ -134,6 +134,9 @@ class ConnectedLeases:
         if late is not None:
             await self._faults.hold_up(late)
         found = ask()
+        late = self._faults.strikes(self._process, FaultKind.LEASE_ANSWERED_LATE)
+        if late is not None:
+            await self._faults.hold_up(late)
         if self._faults.strikes(self._process, FaultKind.LEASE_UNANSWERED) is not None:
             await asyncio.sleep(_NO_ANSWER_S)
             raise LogUnavailable(stream=STREAM, problem="no answer")
