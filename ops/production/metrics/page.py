@@ -94,6 +94,7 @@ of each kind, and 16 tracked values of each.
   has quota and waits for its cards is one of `UnsatisfiedAdmissionChecks`.
 * `kueue_finished_workloads_total` counts jobs: a slice of an elastic job that another one replaces has not finished, and counts in
   `kueue_replaced_workload_slices_total`. Kueue 0.17 counts it as finished.
+* The times until pods are ready are taken of every workload that is waited for, Kueue takes them of jobs alone and not of Workloads of no job.
 * Counters of queues that are gone, and of local queues that are stopped, stay, as nothing that happened is taken back; gauges of those that are gone go.
 * `replica_role` always says `standalone`: nobody leads, whoever writes first decides.
 * The quota of cohorts and the five metrics of cluster queues that Kueue exports only with `enableClusterQueueResources` are always exported.

@@ -49,7 +49,7 @@ class _Headed(ApiStruct, frozen=True, kw_only=True):
 
 
 def pod_state(found: Sequence[JsonObject], around: Surroundings, reported: ReportedState | None) -> JobState | None:
-    """The workload of pods, oldest first; None while there are too few of them to begin. Raises `Refused`, `FieldBroken`."""
+    """The workload of pods, oldest first; None where there is none of them to count on. Raises `Refused`, `FieldBroken`."""
     if reported is not None:
         group = members_of_group(found, reported)
         if group.kept:
@@ -57,6 +57,8 @@ def pod_state(found: Sequence[JsonObject], around: Surroundings, reported: Repor
     # Where all places are empty, other pods have taken the group's name.
     group = _gathered(found)
     if not group.kept:
+        if reported is None:
+            _check_whole(found)
         return None
     pod_sets = _pod_sets(group, around)
     return msgspec.structs.replace(_state(group, pod_sets, around, None), anew=reported is not None)
@@ -88,6 +90,20 @@ def _gathered(found: Sequence[JsonObject]) -> GroupMembers:
         return group
     _check_waiting(able)
     return GroupMembers()
+
+
+def _check_whole(pods: Sequence[JsonObject]) -> None:
+    """No pods wait for others of their group without a word. Raises `FieldBroken`.
+
+    Rule: docs/jobs.md#pods
+    """
+    able = [one for one in pods if counts_on(one)]
+    if able and not rules.has_parent(able[0]):
+        raise FieldBroken(
+            f"metadata.annotations[{POD_GROUP_TOTAL_COUNT}]",
+            f"'{rules.group_of(able[0])}' group has fewer runnable pods than expected",
+            "how many pods the group has, or create the others",
+        )
 
 
 def _check_waiting(pods: Sequence[JsonObject]) -> None:

@@ -14,14 +14,19 @@ _SECONDS = re.compile(r"\b[0-9.]+s\b")
 
 
 def told_in_events(
-    objects: Iterable[JsonObject], workloads: Mapping[Name, JsonObject], space: str, known: Mapping[str, str]
+    objects: Iterable[JsonObject],
+    workloads: Mapping[Name, JsonObject],
+    space: str,
+    known: Mapping[str, str],
+    names: dict[str, str],
 ) -> dict[str, list[str]]:
     """By kind and name of whom they are about, with type and reason, what was said, each once.
 
-    Times and UIDs are left out, and why who waits does so: its condition says that.
+    Times and UIDs are left out, and why who waits does so: its condition says that. `names` says how Workloads are told apart,
+    those that are gone by now included.
     """
     found: dict[str, list[str]] = {}
-    names = {one["metadata"]["name"]: name for name, one in by_key(workloads, space).items()}
+    names.update((one["metadata"]["name"], name) for name, one in by_key(workloads, space).items())
     for one in objects:
         about = one["involvedObject"]
         if one["metadata"]["namespace"] != space or about["kind"] not in _ABOUT:

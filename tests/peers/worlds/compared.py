@@ -136,6 +136,9 @@ MEANT = {
     "slices that are replaced": "Kueue 0.17 counts a slice that another one replaces as finished, and not as replaced; here it is the other way round: docs/metrics.md#differences",
     "tried for ever": "Kueue goes on trying the head of a queue that it refuses in turns, which counts as active; here it is parked",
     "ready without waiting": "kuelog knows when the pods of a job are ready also where nobody waits for them",
+    "ready of no job": "Kueue takes the time until pods are ready of jobs alone, here it is taken of Workloads of no job as well: docs/metrics.md#differences",
+    "any pod of its group": "Kueue says on any pod of a group what it says of the group, kuelog on the oldest",
+    "names the field": "Kueue says why a group of pods makes no workload, kuelog also which field says so and what to write instead",
     "tried in between": "Kueue may refuse somebody in passing, as between the two steps in which it evicts others, and says so in an Event",
     "said in an Event": "an Event says as well that a queue that a workload waits for takes nothing in, and that one without quota was deactivated",
     "job of the manager": "Kueue leaves the UID of the job of the manager on a copy until its job there takes it; here it has none until then: docs/rules/multikueue.md#copies",
@@ -288,7 +291,7 @@ class _Around:
             or self._asked.name(one, self.there, self.here, self._said_of_checks)
             or self._claims.name(one, self._theirs)
             or name_of_metric(self._world, one, self._before(one.path), self.there, self.here)
-            or name_of_event(one, self.here)
+            or name_of_event(one, self.there, self.here)
             or name_of_position(one, self.here)
             or self._clusters.name(one, self.there, self.here, self._theirs)
         )

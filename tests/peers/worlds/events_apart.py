@@ -19,26 +19,25 @@ _ONLY_HERE = {
     "Warning OnHold": "on hold at zero",
 }
 _OF_CHECKS = ("AdmissionCheckRejected", "EvictedDueToAdmissionCheck", "EvictedDueToDeactivatedDueToAdmissionCheck")
+_OF_GROUPS = ("Normal CreatedWorkload", "Warning ErrWorkloadCompose")
 _NO_MATCH = "No matching Workload"
 _LEVEL = re.compile(r";borrow=\d+")
 _LACKING = re.compile(
     r"insufficient quota for \S+ in (flavor \S+), previously considered podsets requests \([^)]*\)"
     r" \+ current podset request \([^)]*\) > maximum capacity \([^)]*\)"
+    r"|insufficient unused quota for \S+ in (flavor \S+), \S+ more needed"
 )
 
 
-def name_of_event(one: Difference, here: Seen) -> str:
+def name_of_event(one: Difference, there: Seen, here: Seen) -> str:
     """The name of a difference of an Event that is meant."""
     if one.path[0] != "events":
         return ""
     about, _, said = one.path[1].partition(": ")
-    if one.here is None:
-        of_pod = about.startswith("Pod ") and said == "Normal Stopped"
-        return "owners of groups" if of_pod else _ONLY_THERE.get(said, "")
-    if one.there is None:
-        if said == "Normal EvictedDueToDeactivated" and f"{about}: Normal QuotaReserved" not in here["events"]:
-            return "said in an Event"
-        return _ONLY_HERE.get(said, "")
+    if None in (one.there, one.here):
+        return _of_one_side(one, about, said, there, here)
+    if said == "Warning ErrWorkloadCompose" and all(any(theirs in ours for ours in one.here) for theirs in one.there):
+        return "names the field"
     if said.endswith(_OF_CHECKS):
         return "later message"
     if said == "Normal Stopped" and any(text.startswith(_NO_MATCH) for text in one.there):
@@ -50,9 +49,26 @@ def name_of_event(one: Difference, here: Seen) -> str:
     return ""
 
 
+def _of_one_side(one: Difference, about: str, said: str, there: Seen, here: Seen) -> str:
+    """Why an Event was recorded by Kueue alone, or here alone."""
+    of_pod = about.startswith("Pod ")
+    if of_pod and said in _OF_GROUPS:
+        others = (there if one.there is None else here)["events"]
+        return "any pod of its group" if any(_is_of_a_pod(other, said) for other in others) else ""
+    if one.here is None:
+        return "owners of groups" if of_pod and said == "Normal Stopped" else _ONLY_THERE.get(said, "")
+    if said == "Normal EvictedDueToDeactivated" and f"{about}: Normal QuotaReserved" not in here["events"]:
+        return "said in an Event"
+    return _ONLY_HERE.get(said, "")
+
+
+def _is_of_a_pod(event: str, said: str) -> bool:
+    return event.startswith("Pod ") and event.endswith(f": {said}")
+
+
 def _without_levels(messages: list[str]) -> list[str]:
     return [_LEVEL.sub("", one) for one in messages]
 
 
 def _without_resources(messages: list[str]) -> list[str]:
-    return [_LACKING.sub(r"\1", one) for one in messages]
+    return [_LACKING.sub(r"\1\2", one) for one in messages]

@@ -138,6 +138,8 @@ class _Played:
         self.found: list[Seen] = []
         """What was seen after each step."""
         self._known: dict[str, str] = {}
+        self._names: dict[str, str] = {}
+        """By the names of their objects, how Workloads that are or were there are told apart."""
         self._serving: ServingControllers | None = None
         self._running: Running
         self._metrics: Sequence[Collector] = ()
@@ -199,7 +201,7 @@ class _Played:
         if "metrics" in self._world.features:
             found["metrics"] = told_of_world(chain(*(one.collect() for one in self._metrics)), space)
         if "events" in self._world.features:
-            found["events"] = told_in_events(store.of("events").values(), workloads, space, self._known)
+            found["events"] = told_in_events(store.of("events").values(), workloads, space, self._known, self._names)
         return found
 
     async def _positions(self, found: Seen) -> JsonObject:

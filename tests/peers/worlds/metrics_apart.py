@@ -23,6 +23,8 @@ def name_of_metric(world: World, one: Difference, before: Any, there: Seen, here
             series.startswith("kueue_pods_ready_to_evicted_time_seconds{") and one.there is None
         ):
             return "ready without waiting"
+        case ("metrics", series) if series.startswith(_UNTIL_READY) and one.there is None:
+            return "ready of no job"
         case ("metrics", series) if series.startswith(_OF_SLICES) and _has_slices(world):
             return "slices that are replaced"
         case ("metrics", series) if series.startswith(_IN_DELETED) and _changes_cohorts(world):
@@ -40,6 +42,12 @@ _GAUGES = (
     "kueue_cluster_queue_weighted_share{",
 )
 """What Kueue tells when it looks at a queue, and not when something else has changed it."""
+_UNTIL_READY = (
+    "kueue_ready_wait_time_seconds{",
+    "kueue_admitted_until_ready_wait_time_seconds{",
+    "kueue_local_queue_ready_wait_time_seconds{",
+    "kueue_local_queue_admitted_until_ready_wait_time_seconds{",
+)
 _OF_SLICES = (
     "kueue_replaced_workload_slices_total{",
     "kueue_finished_workloads_total{",

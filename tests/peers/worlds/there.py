@@ -67,6 +67,8 @@ class Answer:
         self.jobs: dict[str, JsonObject] = {}
         """What the API server has made of the specs of jobs and pods."""
         self.known: dict[str, str] = {}
+        self.names: dict[str, str] = {}
+        """By the names of their objects, how Workloads that are or were there are told apart."""
         """By UID, of whom it is."""
         self.broken = ""
         """What the API server refused of it."""
@@ -118,7 +120,11 @@ class Kueue:
                 if "events" in world.features:
                     said = await self.client.request("GET", f"/api/v1/namespaces/{world.space}/events")
                     found["events"] = told_in_events(
-                        said["items"], self._caches.of(WORKLOADS), world.space, answers[world.seed].known
+                        said["items"],
+                        self._caches.of(WORKLOADS),
+                        world.space,
+                        answers[world.seed].known,
+                        answers[world.seed].names,
                     )
         return answers
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from events.api.labels import MANAGED
 from events.catalogue import Fact
+from events.control import ObjectRefused
 from events.json_object import JsonObject
 from events.pod import PodAccounted
 from events.workload import MemberState, WorkloadChanged, WorkloadDeleted, WorkloadSubmitted
@@ -108,11 +109,24 @@ def test_a_group_that_lost_all_its_pods_to_another_shape_is_told_anew() -> None:
     assert [type(one) for one in facts] == [WorkloadDeleted, WorkloadSubmitted]
 
 
+def test_of_a_group_whose_pods_are_not_all_there_one_pod_says_so_once() -> None:
+    view = View()
+    three = {"annotations": {"kueue.x-k8s.io/pod-group-total-count": "3", ROLE: "r"}}
+    (told,) = view.see("Pod", pod("a", **three))
+    assert isinstance(told, ObjectRefused)
+    assert (told.kind, told.name, told.pod, told.running) == ("PodGroup", "g", "a", 0)
+    assert told.problems[0].message == "'g' group has fewer runnable pods than expected"
+    assert view.see("Pod", pod("b", **three)) == []
+    whole = view.see("Pod", pod("c", **three))
+    assert [type(one) for one in whole] == [WorkloadSubmitted]
+    assert "PodGroup/team/g#refused" not in view.facts
+
+
 def test_what_another_watcher_has_told_is_not_told_again() -> None:
     view, again = View(), View()
     pods = [pod("a"), pod("b"), pod("c")]
     told = [fact for one in pods for fact in view.see("Pod", one)]
-    assert [type(one) for one in told] == [WorkloadSubmitted, PodAccounted]
+    assert [type(one) for one in told] == [ObjectRefused, WorkloadSubmitted, PodAccounted]
     for fact in told:
         again.fold(fact)
     again.expect("Pod", pods)
