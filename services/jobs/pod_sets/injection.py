@@ -130,7 +130,17 @@ def _placed(job: JsonObject, pods: Pods, fields: PodFields) -> JsonObject:
     if template and not get(job, upper):
         job = put(job, upper, None)
     job = _put(job, (*lower, "nodeSelector"), fields.node_selector)
-    return _put(job, (*lower, "tolerations"), list(fields.tolerations))
+    there: list[JsonObject] = get(job, (*lower, "tolerations")) or []
+    return _put(job, (*lower, "tolerations"), [_as_it_stands(one, there) for one in fields.tolerations])
+
+
+def _as_it_stands(wanted: JsonObject, there: Iterable[JsonObject]) -> JsonObject:
+    """A toleration in the words of the one there that means the same: who names no operator means `Equal`."""
+    return next((one for one in there if _meant(one) == _meant(wanted)), wanted)
+
+
+def _meant(toleration: JsonObject) -> JsonObject:
+    return {"operator": "Equal", **{name: value for name, value in toleration.items() if value not in ("", None)}}
 
 
 def lower_of(pods: Pods) -> Location:

@@ -44,7 +44,7 @@ def name_of_event(one: Difference, there: Seen, here: Seen) -> str:
         return "made anew"
     if said == "Normal QuotaReserved" and _without_levels(one.there) == _without_levels(one.here):
         return "levels of who takes in"
-    if said == "Normal QuotaReserved" and _without_resources(one.there) == _without_resources(one.here):
+    if said == "Normal QuotaReserved" and _in_any_order(one.there) == _in_any_order(one.here):
         return "order of resources"
     return ""
 
@@ -70,5 +70,6 @@ def _without_levels(messages: list[str]) -> list[str]:
     return [_LEVEL.sub("", one) for one in messages]
 
 
-def _without_resources(messages: list[str]) -> list[str]:
-    return [_LACKING.sub(r"\1\2", one) for one in messages]
+def _in_any_order(messages: list[str]) -> list[list[str]]:
+    """Their words in any order, without which resource was looked at: where there are two, that is chance."""
+    return [sorted(re.split(r"[ ,;:()]+", _LACKING.sub(r"\1\2", one))) for one in messages]

@@ -1,0 +1,34 @@
+"""What is put into a job beside what its owner wrote leaves that in his words."""
+
+from events.json_object import JsonObject
+from services.jobs.kinds.pod_readers import pods_of
+from services.jobs.kinds.table import JOB
+from services.jobs.pod_sets.injection import inject, restore
+from services.jobs.pod_sets.pod_set import Injection, Original
+
+SHORT: JsonObject = {"key": "spot", "value": "yes"}
+LONG: JsonObject = {"key": "spot", "operator": "Equal", "value": "yes"}
+LOOSE: JsonObject = {"operator": "Exists"}
+
+
+def a_job(*tolerations: JsonObject) -> JsonObject:
+    spec = {"containers": [{"name": "c"}], "tolerations": list(tolerations)}
+    return {"metadata": {"name": "j"}, "spec": {"parallelism": 1, "template": {"spec": spec}}}
+
+
+def test_tolerations_stay_as_their_owner_has_written_them() -> None:
+    asked = Original(name="main", count=1, tolerations=(LONG,))
+    for written in (SHORT, LONG):
+        job = a_job(written)
+        (pods,) = pods_of(JOB, job)
+        begun = inject(job, pods, Injection(count=1, original=asked, tolerations=(LOOSE,)))
+        assert begun["spec"]["template"]["spec"]["tolerations"] == [written, LOOSE]
+        assert restore(begun, pods, asked)["spec"]["template"]["spec"]["tolerations"] == [written]
+
+
+def test_another_operator_is_another_toleration() -> None:
+    (pods,) = pods_of(JOB, a_job())
+    there = a_job({"key": "spot", "operator": "Exists"})
+    assert restore(there, pods, Original(name="main", count=1, tolerations=(LONG,)))["spec"]["template"]["spec"][
+        "tolerations"
+    ] == [LONG]
