@@ -23,13 +23,15 @@ def told_in_events(
     """By kind and name of whom they are about, with type and reason, what was said, each once.
 
     Times and UIDs are left out, and why who waits does so: its condition says that. `names` says how Workloads are told apart,
-    those that are gone by now included.
+    also of those that are gone by now.
     """
     found: dict[str, list[str]] = {}
+    mine = [one for one in objects if one["metadata"]["namespace"] == space]
+    names.update(named for one in mine for named in _named_in(one))
     names.update((one["metadata"]["name"], name) for name, one in by_key(workloads, space).items())
-    for one in objects:
+    for one in mine:
         about = one["involvedObject"]
-        if one["metadata"]["namespace"] != space or about["kind"] not in _ABOUT:
+        if about["kind"] not in _ABOUT:
             continue
         message = _SECONDS.sub("…s", one.get("message", ""))
         for long, short in sorted({**known, **names}.items(), key=lambda pair: -len(pair[0])):
@@ -40,3 +42,10 @@ def told_in_events(
             said.append(message)
             said.sort()
     return dict(sorted(found.items()))
+
+
+def _named_in(event: JsonObject) -> list[Name]:
+    """The name of the object of a Workload that was made for a job, and that of the job: it may be gone by now."""
+    about, made = event["involvedObject"], event.get("message", "").rpartition("/")[2]
+    of_job = made.startswith(f"{about['kind'].lower()}-{about['name']}-")
+    return [(made, about["name"])] if event["reason"] == "CreatedWorkload" and of_job else []

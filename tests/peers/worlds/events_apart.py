@@ -19,7 +19,12 @@ _ONLY_HERE = {
     "Warning OnHold": "on hold at zero",
 }
 _OF_CHECKS = ("AdmissionCheckRejected", "EvictedDueToAdmissionCheck", "EvictedDueToDeactivatedDueToAdmissionCheck")
-_OF_GROUPS = ("Normal CreatedWorkload", "Normal FinishedWorkload", "Warning ErrWorkloadCompose")
+_OF_GROUPS = (
+    "Normal CreatedWorkload",
+    "Normal FinishedWorkload",
+    "Normal UpdatedAdmissionCheck",
+    "Warning ErrWorkloadCompose",
+)
 _NO_MATCH = "No matching Workload"
 _LEVEL = re.compile(r";borrow=\d+")
 _LACKING = re.compile(
