@@ -12,11 +12,10 @@ from tests.stage.cluster import end_pods
 
 def workload_of(found: Left, name: str) -> JsonObject:
     """The Workload object that a Job owns."""
-    return next(
-        one
-        for one in found.cluster.of("workloads.kueue.x-k8s.io").values()
-        if one["metadata"]["ownerReferences"][0]["name"] == name
-    )
+    there = found.cluster.of("workloads.kueue.x-k8s.io").values()
+    owned = {one["metadata"]["ownerReferences"][0]["name"]: one for one in there}
+    assert name in owned, f"no Workload of {name} among {[one['metadata'] for one in there]}"
+    return owned[name]
 
 
 def is_equivalent(spec: JsonObject, workload: JsonObject) -> bool:
