@@ -76,10 +76,11 @@ class ActiveFaults:
             self.lasts("", kind) is not None for kind in (FaultKind.BUS_DOWN, FaultKind.LOST_TAIL)
         )
 
-    async def hold_up(self, seconds: float) -> None:
-        """Delay a call or message by so many seconds, also when all faults have ended meanwhile."""
-        self.held_up(seconds)
-        await asyncio.sleep(seconds)
+    async def hold_up(self, seconds: float | None) -> None:
+        """Delay a call or message by so many seconds, also when all faults have ended meanwhile; not at all where no fault says how long."""
+        if seconds is not None:
+            self.held_up(seconds)
+            await asyncio.sleep(seconds)
 
     def held_up(self, seconds: float) -> None:
         """Note that something arrives so many seconds later."""

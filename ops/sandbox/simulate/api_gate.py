@@ -22,9 +22,7 @@ class ApiGate:
         """A request is on its way."""
         self._writes[self._process] += method in _WRITES
         await self._faults.latency()
-        slow = self._faults.lasts(self._process, FaultKind.API_SLOW)
-        if slow is not None:
-            await self._faults.hold_up(slow)
+        await self._faults.hold_up(self._faults.lasts(self._process, FaultKind.API_SLOW))
         if self._faults.strikes(self._process, FaultKind.API_BUSY) is not None:
             raise ApiFailure(429, "TooManyRequests", "too many requests", retry_after=1)
         if self._faults.strikes(self._process, FaultKind.API_BROKEN) is not None:
@@ -42,6 +40,4 @@ class ApiGate:
     async def line(self, path: str) -> None:
         """A line of a watch is on its way."""
         del path
-        late = self._faults.lasts(self._process, FaultKind.LATE_WATCHER)
-        if late is not None:
-            await self._faults.hold_up(late)
+        await self._faults.hold_up(self._faults.lasts(self._process, FaultKind.LATE_WATCHER))

@@ -77,9 +77,7 @@ class ConnectedStream:
     async def follow(self, after: int, reader: str = "") -> AsyncIterator[list[Entry]]:
         """All behind `after`, then what comes, as late as it gets here."""
         async for batch in self._stream.follow(after, reader):
-            late = self._faults.lasts(self._process, FaultKind.DELIVERY_LATE)
-            if late is not None:
-                await self._faults.hold_up(late)
+            await self._faults.hold_up(self._faults.lasts(self._process, FaultKind.DELIVERY_LATE))
             yield batch
             if self._faults.strikes(self._process, FaultKind.DELIVERY_DOUBLED) is not None:
                 yield batch
@@ -116,9 +114,7 @@ class ConnectedStream:
         await passed(self._faults, self.name)
         if self._faults.lasts(self.name, FaultKind.STREAM_ROLL) is not None:
             raise LogUnavailable(stream=self.name, problem="it is being rolled")
-        late = self._faults.strikes(self._process, FaultKind.MESSAGE_LATE)
-        if late is not None:
-            await self._faults.hold_up(late)
+        await self._faults.hold_up(self._faults.strikes(self._process, FaultKind.MESSAGE_LATE))
         if self._faults.strikes(self._process, FaultKind.MESSAGE_LOST) is not None:
             raise LogUnavailable(stream=self.name, problem="the message did not arrive")
         self._hold(cuts)

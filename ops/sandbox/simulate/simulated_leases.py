@@ -130,13 +130,9 @@ class ConnectedLeases:
         await passed(self._faults, STREAM)
         if self._faults.lasts(self._process, FaultKind.LEASES_AWAY) is not None:
             raise LogUnavailable(stream=STREAM, problem="it is away")
-        late = self._faults.strikes(self._process, FaultKind.LEASE_LATE)
-        if late is not None:
-            await self._faults.hold_up(late)
+        await self._faults.hold_up(self._faults.strikes(self._process, FaultKind.LEASE_LATE))
         found = ask()
-        late = self._faults.strikes(self._process, FaultKind.LEASE_ANSWERED_LATE)
-        if late is not None:
-            await self._faults.hold_up(late)
+        await self._faults.hold_up(self._faults.strikes(self._process, FaultKind.LEASE_ANSWERED_LATE))
         if self._faults.strikes(self._process, FaultKind.LEASE_UNANSWERED) is not None:
             await asyncio.sleep(_NO_ANSWER_S)
             raise LogUnavailable(stream=STREAM, problem="no answer")

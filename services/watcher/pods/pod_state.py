@@ -49,7 +49,10 @@ class _Headed(ApiStruct, frozen=True, kw_only=True):
 
 
 def pod_state(found: Sequence[JsonObject], around: Surroundings, reported: ReportedState | None) -> JobState | None:
-    """The workload of pods, oldest first; None where there is none of them to count on. Raises `Refused`, `FieldBroken`."""
+    """The workload of pods, oldest first; None where there is none of them to count on. Raises `Refused`, `FieldBroken`.
+
+    Rule: docs/jobs.md#pods
+    """
     if reported is not None:
         group = members_of_group(found, reported)
         if group.kept:
@@ -57,8 +60,12 @@ def pod_state(found: Sequence[JsonObject], around: Surroundings, reported: Repor
     # Where all places are empty, other pods have taken the group's name.
     group = _gathered(found)
     if not group.kept:
-        if reported is None:
-            _check_whole(found)
+        if group.missing and reported is None and not rules.has_parent(found[0]):
+            raise FieldBroken(
+                f"metadata.annotations[{POD_GROUP_TOTAL_COUNT}]",
+                f"'{rules.group_of(found[0])}' group has fewer runnable pods than expected",
+                "how many pods the group has, or create the others",
+            )
         return None
     pod_sets = _pod_sets(group, around)
     return msgspec.structs.replace(_state(group, pod_sets, around, None), anew=reported is not None)
@@ -78,7 +85,7 @@ def excess_of(found: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
 
 
 def _gathered(found: Sequence[JsonObject]) -> GroupMembers:
-    """The pods of a new group, where it may begin. Raises `FieldBroken`."""
+    """The pods of a new group, where it may begin, or how many of them are missing. Raises `FieldBroken`."""
     able = [one for one in found if counts_on(one)]
     if not able:
         return GroupMembers()
@@ -89,21 +96,7 @@ def _gathered(found: Sequence[JsonObject]) -> GroupMembers:
     if not group.missing or rules.comes_one_by_one(able[0]):
         return group
     _check_waiting(able)
-    return GroupMembers()
-
-
-def _check_whole(pods: Sequence[JsonObject]) -> None:
-    """No pods wait for others of their group without a word. Raises `FieldBroken`.
-
-    Rule: docs/jobs.md#pods
-    """
-    able = [one for one in pods if counts_on(one)]
-    if able and not rules.has_parent(able[0]):
-        raise FieldBroken(
-            f"metadata.annotations[{POD_GROUP_TOTAL_COUNT}]",
-            f"'{rules.group_of(able[0])}' group has fewer runnable pods than expected",
-            "how many pods the group has, or create the others",
-        )
+    return GroupMembers(missing=group.missing)
 
 
 def _check_waiting(pods: Sequence[JsonObject]) -> None:

@@ -29,12 +29,13 @@ def told_in_events(
     mine = [one for one in objects if one["metadata"]["namespace"] == space]
     names.update(named for one in mine for named in _named_in(one))
     names.update((one["metadata"]["name"], name) for name, one in by_key(workloads, space).items())
+    spelled = sorted({**known, **names}.items(), key=lambda pair: -len(pair[0]))
     for one in mine:
         about = one["involvedObject"]
         if about["kind"] not in _ABOUT:
             continue
         message = _SECONDS.sub("…s", one.get("message", ""))
-        for long, short in sorted({**known, **names}.items(), key=lambda pair: -len(pair[0])):
+        for long, short in spelled:
             message = message.replace(long, short)
         name = names.get(about["name"], about["name"])
         said = found.setdefault(f"{about['kind']} {name}: {one['type']} {one['reason']}", [])

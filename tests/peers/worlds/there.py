@@ -67,9 +67,9 @@ class Answer:
         self.jobs: dict[str, JsonObject] = {}
         """What the API server has made of the specs of jobs and pods."""
         self.known: dict[str, str] = {}
+        """By UID, of whom it is."""
         self.names: dict[str, str] = {}
         """By the names of their objects, how Workloads that are or were there are told apart."""
-        """By UID, of whom it is."""
         self.broken = ""
         """What the API server refused of it."""
 
