@@ -6,6 +6,9 @@ AI cores.
 
 from events.event import Value
 
+WHOLE_CARD = 100
+"""All of a card, where a part of its cores or of its memory is named in percent."""
+
 
 class Span(Value, frozen=True, kw_only=True):
     """A half-open stretch of a card's MIG slices (docs/rules/devices.md#mig)."""

@@ -22,7 +22,7 @@ from events.quota import (
 from events.settings import SettingsObserved
 from events.topology import TopologyObserved
 from projections.object_versions import ObjectVersions
-from projections.trail import Trail
+from projections.work_queue import WorkQueue
 
 
 class ConfigurationTables(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,16 +94,13 @@ class Configuration(Protocol):
     """Which version of each object was folded last."""
     refused: dict[str, ObjectRefused]
     """Objects that could not be understood, by `kind/namespace/name`."""
+    refused_work: WorkQueue
+    """Those of them to be looked at: a hint."""
 
 
 def table_of(world: Configuration, kind: str) -> dict[str, ConfigurationFact] | None:
     """The objects of a kind; None where it is no kind of these."""
     return None if kind not in TABLES else getattr(world, TABLES[kind])
-
-
-def accept(refused: dict[str, ObjectRefused], trail: Trail, kind: str, namespace: str, name: str) -> None:
-    """Forget the refusal of an object (`ObjectRefused`): it is understood now, or gone."""
-    trail.drop(refused, f"{kind}/{namespace}/{name}")
 
 
 def refused_because(refused: ObjectRefused) -> str:

@@ -100,6 +100,7 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
         self.budget_work = WorkQueue(self.trail, self.budgets)
         self.remote_work = WorkQueue(self.trail, self.remotes)
         self.automation_work = WorkQueue(self.trail, self.cluster_queues)
+        self.refused_work = WorkQueue(self.trail, self.refused)
         self.pod_work = WorkQueue(self.trail, self.accounted)
         """Pods whose finalizer may be removed, to be looked at: a hint as `work` is."""
         self.examined: dict[tuple[str, str], tuple[int, Millis, str]] = {}

@@ -11,7 +11,6 @@ import yaml
 
 from ops.files.reading import Unreadable, text_of, value_of, yaml_documents
 from services.validation.lenient import normalise
-from services.validation.problem import Problem
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _SAID = ", ".join(_SUFFIXES)
@@ -79,15 +78,6 @@ def read_manifests(files: Sequence[Path], *, loose: bool = False) -> list[Docume
     return [
         msgspec.structs.replace(document, value=meant.value)
         for document, meant in zip(found, normalise([one.value for one in found]), strict=True)
-    ]
-
-
-def loosened(documents: Sequence[Document]) -> list[tuple[Document, list[Problem]]]:
-    """The objects in the form that makes sense, with a warning for everything that was changed."""
-    made = normalise([one.value for one in documents])
-    return [
-        (msgspec.structs.replace(document, value=meant.value), meant.problems)
-        for document, meant in zip(documents, made, strict=True)
     ]
 
 

@@ -39,7 +39,7 @@ def foresee(world: World, key: str, at: Millis) -> StartEstimate:
             return StartEstimate(start=ForeseenStart.PREEMPTING, others=len(requested[0].victims))
         if workload.reserved and not workload.evicted:
             return StartEstimate(start=ForeseenStart.NOW)
-        return StartEstimate(start=ForeseenStart.LATER, others=len(ahead_of(world, workload)))
+        return StartEstimate(start=ForeseenStart.LATER, others=len(ahead_of(world, workload, at)))
 
 
 def may_ask(workload: Workload) -> bool:

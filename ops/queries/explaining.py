@@ -212,7 +212,7 @@ def unblocking(
     node = world.quota.node(queue.name)
     if node is None:
         return ()
-    before = [world.workloads[key] for key in ahead_of(world, workload)[:_AHEAD]]
+    before = [world.workloads[key] for key in ahead_of(world, workload, at)[:_AHEAD]]
     plans = [plan_for(world, QueueHead(workload=one, queue=queue)) for one in before]
 
     def admits(changed: ClusterQueueObserved) -> bool:

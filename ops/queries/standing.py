@@ -9,8 +9,8 @@ from ops.queries.whatif.expected_starts import ExpectedStarts
 from projections.devices.holdings.card_stakes import uses_of
 from projections.devices.requests.card_requests import pod_card_requests
 from projections.devices.state import config_of
+from projections.explanation.positions import positions
 from projections.explanation.read_models import WorkloadRow, queue_rows, usage_rows, workload_rows
-from projections.queues.positions import positions
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 
@@ -60,13 +60,13 @@ class Standings(msgspec.Struct, frozen=True, kw_only=True):
     workloads: tuple[Standing, ...]
 
 
-def standings(world: World, expected: ExpectedStarts | None = None) -> Standings:
-    """Everybody who runs or waits in a world; with when they are expected to start where that was asked for."""
+def standings(world: World, at: Millis, expected: ExpectedStarts | None = None) -> Standings:
+    """Everybody who runs or waits in a world at a time; with when they are expected to start where that was asked for."""
     rows = [row for row in workload_rows(world) if row.state != "finished"]
     places = {
         one.workload.key: one.in_cluster_queue + 1
         for name in sorted(world.cluster_queues)
-        for one in positions(world, name)
+        for one in positions(world, name, at)
     }
     starts = expected.starts if expected is not None else {}
     return Standings(

@@ -1,6 +1,6 @@
 """Why a workload does not run: where the reason lies, what it waits for, and where it stands in its line."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -13,6 +13,7 @@ from events.workload import CheckState
 from projections.budgets.enforcement import EXHAUSTED
 from projections.devices.registration.node_lock import waited_for
 from projections.explanation.elsewhere import answers, chosen, has_run_in
+from projections.explanation.positions import in_turn
 from projections.explanation.read_models import cluster_queue_name, state_of
 from projections.explanation.words import Explanation, QueuePosition, Shortage, Tier
 from projections.flavors.refusal import PLACEMENT_FAILED
@@ -177,7 +178,7 @@ def waiting(
     shortages: tuple[Shortage, ...],
 ) -> None:
     """Why a workload without quota gets none; `obstacle` is why it may not even be tried."""
-    explanation.line = place_in_line(world, workload)
+    explanation.line = place_in_line(world, workload, at)
     explanation.shortages = shortages
     request = world.requests.get(workload.key)
     if obstacle is not None:
@@ -268,29 +269,31 @@ def _whose_quota(quota: QuotaTree, explanation: Explanation) -> Tier:
     return Tier.QUEUE if short and limited else Tier.COHORT
 
 
-def place_in_line(world: QueueState, workload: Workload) -> QueuePosition:
-    """Its place among all who wait for its cluster queue: in line, or beside it since they were refused; none while it is held back."""
+def place_in_line(world: PreemptionState, workload: Workload, at: Millis) -> QueuePosition:
+    """Its place at a time among all who wait for its cluster queue: in line, or beside it since they were refused; none while it is held back."""
     if not workload.line:
         return QueuePosition()
     line = world.lines.of(workload.line)
     places = line.tried_or_refused()
     if all(one.key != workload.key for one in places):
         return QueuePosition()
-    before = sorted(_before(world, workload, places))
+    before = _before(world, workload, places, at)
     return QueuePosition(position=len(before) + 1, waiting=len(places), ahead=tuple(one.key for one in before[:_AHEAD]))
 
 
-def ahead_of(world: QueueState, workload: Workload) -> list[str]:
-    """All who are before it in its line, the nearest first."""
+def ahead_of(world: PreemptionState, workload: Workload, at: Millis) -> list[str]:
+    """All whose turn comes before its own at a time, the nearest first."""
     if not workload.line:
         return []
     places = world.lines.of(workload.line).tried_or_refused()
-    return [one.key for one in sorted(_before(world, workload, places), reverse=True)]
+    return [one.key for one in reversed(_before(world, workload, places, at))]
 
 
-def _before(world: QueueState, workload: Workload, places: Iterable[PlaceInLine]) -> Iterator[PlaceInLine]:
-    own = (world.lines.of(workload.line).waiting.get(workload.key) or place_of(world, workload)).order
-    return (one for one in places if one.order < own)
+def _before(world: PreemptionState, workload: Workload, places: Iterable[PlaceInLine], at: Millis) -> list[PlaceInLine]:
+    own = world.lines.of(workload.line).waiting.get(workload.key) or place_of(world, workload)
+    others = (one for one in places if one.key != workload.key)
+    ordered = in_turn(world, workload.line, (own, *others), at)
+    return ordered[: ordered.index(own)]
 
 
 def _check(checks: Mapping[str, AdmissionCheckObserved], workload: Workload, name: str) -> str:

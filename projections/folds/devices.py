@@ -30,6 +30,7 @@ from projections.devices.holdings.card_holdings import holding_key
 from projections.devices.placement.hanging_pods import forced_from
 from projections.devices.placement.pod_cards import assign, forget_assignments, keep_assignments
 from projections.folds.changed_configuration import flavor_changed, readjust, reconfigured
+from projections.folds.refused_objects import accept
 from projections.log_position import LogPosition
 from projections.queues.retry import retry_all_refused
 from projections.topology.domains.flavor_nodes import placing_flavors
@@ -84,7 +85,7 @@ def evolve_devices(world: World, event: DeviceEvent, position: LogPosition) -> N
         case PodObserved():
             _see_pod(world, event, position)
         case CardQuotaObserved():
-            drop(world.refused, f"ResourceQuota/{event.namespace}/{event.name}")
+            accept(world, "ResourceQuota", event.namespace, event.name)
             care.set_quota(event)
             readjust(world, event.namespace)
             retry_all_refused(world)
@@ -121,7 +122,7 @@ def _reserve(world: World, event: DevicesReserved) -> None:
 def _configure(world: World, event: DeviceConfigObserved | NodeConfigsObserved) -> None:
     """HAMi's configuration changed: requests and the choice of cards follow it from now on; cards that are reserved stay so."""
     care, key = world.cards.care, f"{event.namespace}/{event.name}"
-    world.trail.drop(world.refused, f"ConfigMap/{key}")
+    accept(world, "ConfigMap", event.namespace, event.name)
     if isinstance(event, NodeConfigsObserved):
         world.trail.put(care.node_configs, key, event)
         return
@@ -131,7 +132,7 @@ def _configure(world: World, event: DeviceConfigObserved | NodeConfigsObserved) 
 
 def _register(world: World, event: DevicesRegistered, position: LogPosition) -> None:
     world.trail.put(world.registered, event.node, event)
-    world.trail.drop(world.refused, f"Node//{event.node}")
+    accept(world, "Node", "", event.node)
     for due in world.cards.care.register(event, position.at):
         world.look_again(due)
     if not world.cards.nodes:
@@ -165,7 +166,7 @@ def _see_pod(world: World, event: PodObserved, position: LogPosition) -> None:
         event = replace(event, workload=holder_of(world, event.workload))
     note_pod(world, event)
     world.trail.put(world.pods, f"{event.namespace}/{event.name}", event)
-    world.trail.drop(world.refused, f"Pod/{event.namespace}/{event.name}")
+    accept(world, "Pod", event.namespace, event.name)
     if not event.cardless and world.cards.observe_pod(event, position.at):
         retry_all_refused(world)
     forced = forced_from(event)

@@ -29,7 +29,7 @@ from events.settings import SettingsObserved
 from events.topology import TopologyObserved
 from events.workload_object import WorkloadTerminating
 from projections.claims.counted import counts_claims
-from projections.configuration import accept, table_of
+from projections.configuration import table_of
 from projections.folds.changed_configuration import (
     flavor_changed,
     forget_plans,
@@ -37,6 +37,7 @@ from projections.folds.changed_configuration import (
     reconfigured,
     review_multikueue,
 )
+from projections.folds.refused_objects import accept, refuse
 from projections.log_position import LogPosition
 from projections.partitions.homes import is_placed_here
 from projections.queues.enqueue import line_up_refused
@@ -73,7 +74,7 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
         case ClusterQueueObserved():
             becomes_strict = _becomes_strict(world.cluster_queues.get(event.name), event)
             put(world.cluster_queues, event.name, event)
-            accept(world.refused, world.trail, "ClusterQueue", "", event.name)
+            accept(world, "ClusterQueue", "", event.name)
             world.quota.set_cluster_queue(event)
             if becomes_strict:
                 line_up_refused(world, event.name)
@@ -82,52 +83,51 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
         case CohortObserved():
             _review_if_moved(world, event.name, event.parent)
             put(world.cohorts, event.name, event)
-            accept(world.refused, world.trail, "Cohort", "", event.name)
+            accept(world, "Cohort", "", event.name)
             world.quota.set_cohort(event)
         case LocalQueueObserved():
             key = f"{event.namespace}/{event.name}"
             _unhang(world.local_queues, world.local_queues_of, world.trail, key)
             put(world.local_queues, key, event)
             put(world.local_queues_of.setdefault(event.cluster_queue, {}), key, None)
-            accept(world.refused, world.trail, "LocalQueue", event.namespace, event.name)
+            accept(world, "LocalQueue", event.namespace, event.name)
             review_local_queue(world.by_local_queue, world.work, key)
         case FlavorObserved():
             put(world.flavors, event.name, event)
             world.domains.offers_changed()
-            accept(world.refused, world.trail, "ResourceFlavor", "", event.name)
+            accept(world, "ResourceFlavor", "", event.name)
             flavor_changed(world, event.name)
         case TopologyObserved():
             put(world.topologies, event.name, event)
             world.domains.offers_changed()
-            accept(world.refused, world.trail, "Topology", "", event.name)
+            accept(world, "Topology", "", event.name)
             _retry_users_of_topology(world, event.name)
         case PriorityClassObserved():
             accept(
-                world.refused,
-                world.trail,
+                world,
                 "WorkloadPriorityClass" if event.workload else "PriorityClass",
                 "",
                 event.name,
             )
             put(world.priority_classes, _class_key(workload=event.workload, name=event.name), event)
         case NamespaceObserved():
-            accept(world.refused, world.trail, "Namespace", "", event.name)
+            accept(world, "Namespace", "", event.name)
             put(world.namespaces, event.name, event)
             retry_all_refused(world)
         case AdmissionCheckObserved():
-            accept(world.refused, world.trail, "AdmissionCheck", "", event.name)
+            accept(world, "AdmissionCheck", "", event.name)
             put(world.checks, event.name, event)
             retry_users_of_check(world, event.name)
         case MultiKueueConfigObserved():
             put(world.multikueue_configs, event.name, event)
-            accept(world.refused, world.trail, event.kind, "", event.name)
+            accept(world, event.kind, "", event.name)
             review_multikueue(world)
         case MultiKueueClusterObserved():
             put(world.multikueue_clusters, event.name, event)
-            accept(world.refused, world.trail, event.kind, "", event.name)
+            accept(world, event.kind, "", event.name)
             review_multikueue(world)
         case LimitRangeObserved():
-            accept(world.refused, world.trail, "LimitRange", event.namespace, event.name)
+            accept(world, "LimitRange", event.namespace, event.name)
             put(world.limit_ranges, f"{event.namespace}/{event.name}", event)
             readjust(world, event.namespace)
         case ConfigurationObserved():
@@ -141,10 +141,10 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
                 world.trail.clear(world.resource_claims)
             _changed(world)
         case ObjectRefused():
-            put(world.refused, f"{event.kind}/{event.namespace}/{event.name}", event)
+            refuse(world, event)
             _review_refused(world, event)
         case ObjectMended():
-            accept(world.refused, world.trail, event.kind, event.namespace, event.name)
+            accept(world, event.kind, event.namespace, event.name)
         case PodEndForced():
             put(world.forced_pods, f"{event.namespace}/{event.pod}", event)
             world.work.mark_dirty(event.workload)  # There may be others that hang, and whatever else is due.
@@ -172,7 +172,7 @@ def _set_up(world: World, event: ConfigurationFact) -> None:
     kind, namespace, name = event.place.split("/", 2)
     table = table_of(world, kind)
     if table is not None:
-        accept(world.refused, world.trail, kind, namespace, name)
+        accept(world, kind, namespace, name)
         world.trail.put(table, f"{namespace}/{name}" if namespace else name, event)
         _changed(world)
 
@@ -243,7 +243,7 @@ def _drop_card_quota(world: World, event: ObjectRemoved) -> None:
 
 def _remove(world: World, event: ObjectRemoved, position: LogPosition) -> None:  # noqa: C901, PLR0915 - one case after the other
     drop = world.trail.drop
-    accept(world.refused, world.trail, event.kind, event.namespace, event.name)
+    accept(world, event.kind, event.namespace, event.name)
     spaced = f"{event.namespace}/{event.name}"
     match event.kind:
         case "ClusterQueue":

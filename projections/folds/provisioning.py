@@ -17,7 +17,7 @@ from events.provisioning import (
 from events.workload import CheckStatus
 from projections.checks.provisioning import CONFIG_KIND
 from projections.checks.state import ProvisioningState
-from projections.configuration import accept
+from projections.folds.refused_objects import accept
 from projections.log_position import LogPosition
 from projections.queues.retry import retry_users_of_check
 from projections.queues.state import QueueState
@@ -38,10 +38,10 @@ def evolve_provisioning(world: QueueState, event: ProvisioningEvent, position: L
     match event:
         case ProvisioningConfigObserved():
             world.trail.put(world.provisioning_configs, event.name, event)
-            accept(world.refused, world.trail, CONFIG_KIND, "", event.name)
+            accept(world, CONFIG_KIND, "", event.name)
             _retry_users_of_config(world, event.name)
         case ProvisioningRequestObserved():
-            accept(world.refused, world.trail, "ProvisioningRequest", event.namespace, event.name)
+            accept(world, "ProvisioningRequest", event.namespace, event.name)
             _see(world, event)
         case ProvisioningRejected() | ProvisioningOrdered() | ProvisioningDropped():
             workload = world.workloads.get(event.workload)

@@ -31,6 +31,7 @@ from projections.feature_gates import enabled
 from projections.folds.admission import give_back
 from projections.folds.adoption import adopt, is_of_others
 from projections.folds.held_domains import hold_domains
+from projections.folds.refused_objects import accept
 from projections.folds.taken_over_dispatch import take_over_choice, take_over_dispatch
 from projections.log_position import LogPosition
 from projections.preemption.claims import end_claim
@@ -106,7 +107,7 @@ def evolve_workloads(world: PreemptionState, event: WorkloadFact, position: LogP
         case PreemptionGateReported():
             _turn_gate(world, workload, event, position)
         case WorkloadSwitched():
-            world.trail.drop(world.refused, f"Workload/{workload.key}")
+            accept(world, "Workload", workload.namespace, workload.name)
             switched = replace(workload, spec=replace(workload.spec, active=event.active))
             if event.cause:
                 target = true_condition(DEACTIVATION_TARGET, event.cause, event.message, workload, position)
@@ -160,7 +161,7 @@ def _report(world: PreemptionState, workload: Workload, event: CheckReported) ->
         if _of_the_past(event, before):
             return
         check = replace(check, decided=before.decided, retries=max(check.retries, before.retries))
-    world.trail.drop(world.refused, f"Workload/{workload.key}")
+    accept(world, "Workload", workload.namespace, workload.name)
     world.put_workload(replace(workload, checks={**workload.checks, check.name: check}))
 
 
@@ -220,9 +221,8 @@ def submit(world: PreemptionState, event: WorkloadSubmitted, position: LogPositi
         workload = adopt(world, workload, event.adopted, position)
     workload = with_waiting_for_pods(with_preemption_gates(world.settings, workload, position), position)
     workload = reclassify(world, workload)
-    name = event.owner.name if event.owner else workload.name
-    kind = event.owner.kind if event.owner else "Workload"
-    world.trail.drop(world.refused, f"{kind}/{workload.namespace}/{name}")
+    kind, name = (event.owner.kind, event.owner.name) if event.owner else ("Workload", workload.name)
+    accept(world, kind, workload.namespace, name)
     world.put_workload(workload)
     _index(world.by_local_queue, world.trail, workload)
     _charge_adopted(world, workload)

@@ -12,7 +12,6 @@ import structlog
 
 from events.application import FAILED, FAILED_TO_START, DecisionApplied, DecisionRejected
 from events.commit import Sighting
-from events.control import ObjectRefused
 from projections.partitions.homes import leads
 from services.applier.backlog import Backlog
 from services.applier.decisions import Decisions
@@ -85,7 +84,6 @@ class Applier:
         """How many applications were reported as what, since this process began."""
         self.settled: dict[str, tuple[int, int, bool, tuple[str, ...]]] = {}
         """What was settled of workloads, until the log says so."""
-        self._recorded_refusals: dict[str, ObjectRefused] = {}
         self._news, self._idle_news = asyncio.Semaphore(0), asyncio.Event()
         """Each piece of news is for one worker: of sixteen that were woken by it fifteen would find nothing."""
 
@@ -108,9 +106,8 @@ class Applier:
         self._stranded.observe(world, touched)
         self._forced.observe(world)
         self._notices.record_all(self._budgets.news(world))
-        for place, refused in world.refused.items() if leads(world) else ():
-            if self._recorded_refusals.get(place) != refused:
-                self._recorded_refusals[place] = refused
+        for place in world.refused_work.take("applier") if leads(world) else ():
+            if (refused := world.refused.get(place)) is not None:
                 self._refused.observe(world, place, refused)
                 self._notices.record(refusal_event(refused, self._clock.now()))
 

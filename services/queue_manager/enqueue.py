@@ -158,6 +158,8 @@ def standing_obstacle(world: QueueState, workload: Workload) -> tuple[str, str] 
     closed = _closed(world, workload, queue.name)
     if closed is not None:
         return closed
+    if workload.spec.waits_for_pods:
+        return WAITING_FOR_PODS, "Pods of the group have ended and were not replaced yet"
     # Without the observability gate, an inactive workload shows what else is wrong, and nothing otherwise.
     return None if workload.spec.active else DEACTIVATED
 
@@ -172,8 +174,6 @@ def _own_obstacle(world: QueueState, workload: Workload) -> tuple[str, str] | No
         return "OnHold", hold_message(workload)
     if workload.in_cluster.prebuilt and is_being_deleted(world.terminating.get(workload.key), workload):
         return "OnHold", "Its Workload is being deleted: the job waits for another one of that name"
-    if workload.spec.waits_for_pods:
-        return WAITING_FOR_PODS, "Pods of the group have ended and were not replaced yet"
     return None
 
 

@@ -78,7 +78,7 @@ def _once(source: LogSource, asked: TopOptions) -> tuple[Point, TopShown]:
 
 
 def _shown(world: World, at: int, expected: ExpectedStarts, asked: TopOptions, note: str = "") -> TopShown:
-    found = standings(world, expected)
+    found = standings(world, at, expected)
     if asked.cluster_queue or asked.namespace:
         found = msgspec.structs.replace(
             found,

@@ -63,7 +63,7 @@ async def serve_here(asked: VisibilityOptions, console: Console) -> None:
         bus = await connect_bus(asked.nats)
         stack.push_async_callback(bus.close)
         running = follower(bus, asked.scale)
-        visibility = Visibility(Followed(running).world, lag=_lag(asked, running))
+        visibility = Visibility(Followed(running), lag=_lag(asked, running))
         found = await stack.enter_async_context(serving(visibility, asked.host, asked.port, tls))
         await stack.enter_async_context(served(running, asked.metrics))
         console.print(
@@ -94,7 +94,7 @@ async def serve_to_api_server(asked: VisibilityOptions, console: Console) -> Non
         for one in keeping:
             task = asyncio.create_task(one)
             stack.callback(task.cancel)
-        visibility = Visibility(Followed(running).world, access, _lag(asked, running))
+        visibility = Visibility(Followed(running), access, _lag(asked, running))
         found = await stack.enter_async_context(serving(visibility, asked.host, asked.port, certificate.context))
         await stack.enter_async_context(served(running, asked.metrics))
         console.print(f"visibility API on port {found}, bus and cluster {client.host} (Ctrl-C stops)", highlight=False)

@@ -1,19 +1,19 @@
 """Kueue's visibility API: who waits for a queue at which position, as the API server's aggregation layer asks for it."""
 
 import re
-from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
 from aiohttp import web
 
+from events.event import Millis
 from events.json_object import JsonObject
 from events.timestamp import format_timestamp
 from ops.production.visibility.discovery import api_group, api_resource_list
 from ops.production.visibility.lag_metrics import GROUP as LAG_GROUP
 from ops.production.visibility.lag_metrics import VERSION as LAG_VERSION
 from ops.production.visibility.lag_metrics import LagMetrics, LagUnknown, MetricUnknown, SelectorRefused
-from projections.queues.positions import Position, positions
+from projections.explanation.positions import Position, positions
 from projections.world import World
 from services.applier.workloads.workload_manifest import owner_references
 
@@ -43,17 +43,29 @@ class RequestCheck(Protocol):
         ...
 
 
+class FollowedWorld(Protocol):
+    """A world that somebody else keeps up to date."""
+
+    def world(self) -> World | None:
+        """The world, or None while it is still being folded."""
+        ...
+
+    def now(self) -> Millis:
+        """The time for which positions are asked."""
+        ...
+
+
 class Visibility:
-    """Answers from a world that somebody else keeps up to date; without `access` everybody is answered."""
+    """Answers from a world that is followed; without `access` everybody is answered."""
 
     def __init__(
         self,
-        world: Callable[[], World | None],
+        followed: FollowedWorld,
         access: RequestCheck | None = None,
         lag: LagMetrics | None = None,
     ) -> None:
         """With `lag` that is served beside it, for who scales by it."""
-        self._world, self._access, self._lag = world, access, lag
+        self._followed, self._access, self._lag = followed, access, lag
 
     def app(self) -> web.Application:
         """A server of its own."""
@@ -128,11 +140,11 @@ class Visibility:
                 raise ApiRefusal(_NOT_FOUND, "NotFound", "the server could not find the requested resource")
 
     def _pending(self, version: str, path: str, request: web.Request) -> JsonObject:
-        world = self._world()
+        world = self._followed.world()
         if world is None:
             raise ApiRefusal(_NOT_READY, "ServiceUnavailable", "the log is not folded yet")
         offset, limit = _number(request, "offset", 0), min(_number(request, "limit", LIMIT), MOST)
-        found = _waiting(world, path)[offset : offset + limit]
+        found = _waiting(world, path, self._followed.now())[offset : offset + limit]
         return {
             "kind": "PendingWorkloadsSummary",
             "apiVersion": f"{GROUP}/{version}",
@@ -146,7 +158,7 @@ class Visibility:
 
     async def _ready(self, request: web.Request) -> web.Response:
         del request
-        ready = self._world() is not None
+        ready = self._followed.world() is not None
         return web.Response(text="ok" if ready else "the log is not folded yet", status=200 if ready else _NOT_READY)
 
 
@@ -165,13 +177,13 @@ def api_resources(version: str) -> JsonObject:
     return api_resource_list(GROUP, version, resources)
 
 
-def _waiting(world: World, path: str) -> list[Position]:
+def _waiting(world: World, path: str, at: Millis) -> list[Position]:
     named = _CLUSTER_QUEUE.fullmatch(path)
     if named is not None:
         name = named.group(1)
         if name not in world.cluster_queues:
             raise _missing("clusterqueue", name)
-        return positions(world, name)
+        return positions(world, name, at)
     named = _LOCAL_QUEUE.fullmatch(path)
     if named is None:
         raise ApiRefusal(_NOT_FOUND, "NotFound", "the server could not find the requested resource")
@@ -179,7 +191,7 @@ def _waiting(world: World, path: str) -> list[Position]:
     local_queue = world.local_queues.get(key)
     if local_queue is None:
         raise _missing("localqueue", named.group(2))
-    return [one for one in positions(world, local_queue.cluster_queue) if one.workload.local_queue == key]
+    return [one for one in positions(world, local_queue.cluster_queue, at) if one.workload.local_queue == key]
 
 
 def _missing(singular: str, name: str) -> ApiRefusal:

@@ -9,6 +9,7 @@ from typing import Any
 
 import structlog
 
+from events.event import Millis
 from ops.production.listeners.certificate import Certificate
 from ops.production.listeners.front_proxy import CONFIG_MAP, FrontProxy, FrontProxyUnknown, front_proxy_of
 from ops.production.listeners.listening import listening
@@ -48,6 +49,10 @@ class Followed:
         hosts = self._running.hosts_of_trees()
         self._ready = self._ready or (bool(hosts) and all(host.quiet.is_set() for host in hosts))
         return self._running.world_of_queues() if self._ready else None
+
+    def now(self) -> Millis:
+        """The time by the clock of those services."""
+        return self._running.ports.clock.now()
 
 
 @asynccontextmanager

@@ -63,11 +63,6 @@ def renewed(held: HeldCertificates | None, names: Sequence[str], now: Millis) ->
     return None
 
 
-def expiry(certificate: str) -> datetime:
-    """When a certificate in PEM ends, in UTC."""
-    return x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc
-
-
 def _readable(held: HeldCertificates) -> bool:
     try:
         x509.load_pem_x509_certificates(held.authorities.encode())

@@ -223,7 +223,7 @@ async def _served(
         await divide_at_start(bus, partitions, clock.now())
         archivist = archivist_of(bus, data, limits=rolled)
         running = Running(ports, services, settings=settings, witness=data / "witness", archivist=archivist)
-        cluster.aggregated[VISIBILITY] = Visibility(Followed(running).world)
+        cluster.aggregated[VISIBILITY] = Visibility(Followed(running))
         task = asyncio.create_task(running.run())
         if isinstance(clock, PlayedClock):
             clock.heed(at_rest)

@@ -136,10 +136,6 @@ class CardSide:
         for node in sorted(self._registered):
             self._reconsider(node, cause)
 
-    def knows_flavor(self, name: str) -> bool:
-        """Whether there is such a flavor."""
-        return name in self._flavors
-
     def finish(self, at: Millis) -> None:
         """Enter what goes on, as far as the log reaches; nothing may be folded after that."""
         self.book.settle_all(at)

@@ -10,16 +10,11 @@ from projections.devices.annotations.bad_annotation import BadAnnotation, whole_
 from projections.devices.vendors.table import BY_WORD, NVIDIA, VENDORS
 from projections.devices.vendors.vendor import Vendor, serves
 
-HANDSHAKE = "hami.io/node-handshake"
 ALLOCATED = "hami.io/vgpu-devices-allocated"
-TO_ALLOCATE = "hami.io/vgpu-devices-to-allocate"
 MIG_ALLOCATIONS = "hami.io/vgpu-mig-allocations"
 ASSIGNED_NODE = "hami.io/vgpu-node"
 ASSIGNED_TIME = "hami.io/vgpu-time"
 USE_UUID = "nvidia.com/use-gpuuuid"
-NO_USE_UUID = "nvidia.com/nouse-gpuuuid"
-USE_TYPE = "nvidia.com/use-gputype"
-NO_USE_TYPE = "nvidia.com/nouse-gputype"
 CARD_POLICY = "hami.io/gpu-scheduler-policy"
 NODE_POLICY = "hami.io/node-scheduler-policy"
 

@@ -3,12 +3,11 @@
 Rule: docs/rules/devices.md#card-checks
 """
 
-from events.card import Card, CardRequest
+from events.card import WHOLE_CARD, Card, CardRequest
 from projections.devices.annotations.terms import ONLINE, Terms
 from projections.devices.card_use import CardState
 from projections.devices.vendors.vendor import Vendor
 
-WHOLE = 100
 SOFT_SPLIT_NODE = "hami-vnpu-core"
 
 NOT_HEALTHY = "CardNotHealth"
@@ -42,13 +41,13 @@ def memory_asked(request: CardRequest, card: Card, vendor: Vendor) -> int:
         return request.memory
     if vendor.whole_percent is None:
         return card.memory
-    return card.memory * (request.percent or 0) // WHOLE
+    return card.memory * (request.percent or 0) // WHOLE_CARD
 
 
 def cores_asked(request: CardRequest, state: CardState, terms: Terms) -> int:
     """The cores that a request takes of this card, in the card's unit; never more than all of them."""
     card, vendor = state.card, terms.vendor
-    percent = min(request.cores, WHOLE)
+    percent = min(request.cores, WHOLE_CARD)
     if vendor.rules.core_bits:
         return free_bits(card.cores & ~state.use.cores, request.cores)
     if terms.tenant == ONLINE and vendor.rules.classes:
@@ -57,7 +56,7 @@ def cores_asked(request: CardRequest, state: CardState, terms: Terms) -> int:
         return percent
     if percent <= 0:
         return card.cores
-    return max(1, card.cores * percent // WHOLE)
+    return max(1, card.cores * percent // WHOLE_CARD)
 
 
 def cores_counted(card: Card, vendor: Vendor, cores: int) -> int:
@@ -68,7 +67,7 @@ def cores_counted(card: Card, vendor: Vendor, cores: int) -> int:
     if vendor.rules.core_bits:
         return cores.bit_count()
     if vendor.rules.compute_units and card.cores:
-        return -(-cores * WHOLE // card.cores)
+        return -(-cores * WHOLE_CARD // card.cores)
     return cores
 
 
@@ -122,10 +121,10 @@ def lacks(state: CardState, terms: Terms, memory: int, cores: int) -> str:
         return "" if cores else NO_CORES
     if terms.tenant == ONLINE and terms.vendor.rules.classes:
         return ""
-    whole = WHOLE if terms.soft_split else card.cores
+    whole = WHOLE_CARD if terms.soft_split else card.cores
     if whole - use.cores < cores:
         return NO_CORES
-    if terms.vendor.rules.exclusive and whole == WHOLE and cores == WHOLE and use.slots > 0:
+    if terms.vendor.rules.exclusive and whole == WHOLE_CARD and cores == WHOLE_CARD and use.slots > 0:
         return EXCLUSIVE
     if whole and use.cores == whole and cores == 0:
         return CORES_GONE

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable
 
-from events.card import CardRequest, CardShare
+from events.card import WHOLE_CARD, CardRequest, CardShare
 from projections.devices.annotations.terms import CLASS, OFFLINE, ONLINE, QUALITY, Terms
 from projections.devices.card_use import CardState
 from projections.devices.fit import card_checks
 from projections.devices.vendors.table import ZONE
 
 QUALITY_OF_CARD = "QosPolicy"
-_WHOLE = 100
 
 
 def refuses_sharing(state: CardState, request: CardRequest, terms: Terms) -> str:
@@ -19,7 +18,7 @@ def refuses_sharing(state: CardState, request: CardRequest, terms: Terms) -> str
     if not _classes_agree(state, terms.tenant):
         return card_checks.OTHER_CLASS
     own = state.card.custom.get(QUALITY_OF_CARD, "") if state.quality is None else state.quality
-    if terms.tenant == ONLINE or request.cores == _WHOLE or own in ("", terms.quality):
+    if terms.tenant == ONLINE or request.cores == WHOLE_CARD or own in ("", terms.quality):
         return ""
     return card_checks.OTHER_QUALITY
 
@@ -30,7 +29,7 @@ def marks_of(state: CardState, terms: Terms, cores: int) -> dict[str, int | str]
         return {}
     marks: dict[str, int | str] = {CLASS: terms.tenant} if terms.tenant else {}
     if terms.tenant != ONLINE:
-        marks[QUALITY] = "" if cores == _WHOLE else terms.quality
+        marks[QUALITY] = "" if cores == WHOLE_CARD else terms.quality
     if terms.linked:
         marks[ZONE] = state.card.custom.get(ZONE, 0)
     return marks

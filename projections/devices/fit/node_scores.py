@@ -10,7 +10,7 @@ from itertools import combinations
 
 import msgspec
 
-from events.card import CardShare
+from events.card import WHOLE_CARD, CardShare
 from projections.devices.annotations.steering import SPREAD, least_first
 from projections.devices.annotations.terms import CLASS, OFFLINE, ONLINE
 from projections.devices.card_use import CardState
@@ -22,7 +22,6 @@ from projections.devices.vendors.vendor import NodeScoring, Vendor, serves
 LOSSES, SCORES = "metax-tech.com/gpu.topology.losses", "metax-tech.com/gpu.topology.scores"
 _FULL, _MOST, _LINK = 10, 2000, 10
 _BESIDE_ONLINE, _BESIDE_OFFLINE, _SUSPENDING = 20, 2, 100
-_WHOLE = 100
 _WEIGHT = 10000
 """How much linked cards weigh beside everything else."""
 
@@ -117,7 +116,7 @@ def _links(containers: Containers, before: Sequence[CardState]) -> int:
         share.uuid: share.custom[ZONE]
         for container in containers
         for share in container
-        if share.cores == _WHOLE and ZONE in share.custom
+        if share.cores == WHOLE_CARD and ZONE in share.custom
     }
     if not given:
         return 0

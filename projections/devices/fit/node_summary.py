@@ -8,9 +8,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from events.card import CardRequest
+from events.card import WHOLE_CARD, CardRequest
 from projections.devices.card_use import NodeCards, states_of
-from projections.devices.fit.card_checks import WHOLE
 from projections.devices.fit.pick import MIG_MODE
 from projections.devices.fit.score import node_fullness
 from projections.devices.vendors.table import BY_WORD
@@ -56,7 +55,7 @@ def summarized(on: NodeCards) -> NodeSummary:
             (
                 state.card.memory - state.use.memory,
                 state.card.cores - state.use.cores,
-                not state.use.slots or state.card.cores != WHOLE,
+                not state.use.slots or state.card.cores != WHOLE_CARD,
             )
             for state in open_cards
         ),
@@ -74,10 +73,10 @@ def _may_serve(node: NodeSummary, request: CardRequest) -> bool:
         return request.memory <= node.memory
     vendor = BY_WORD.get(request.vendor)
     own = vendor is None or vendor.rules.compute_units or vendor.rules.classes or vendor.rules.soft_split
-    percent = 0 if own else min(request.cores, WHOLE)
+    percent = 0 if own else min(request.cores, WHOLE_CARD)
     if request.count > node.usable or request.memory > node.memory or percent > node.cores:
         return False
-    alone = percent == WHOLE and vendor is not None and vendor.rules.exclusive
+    alone = percent == WHOLE_CARD and vendor is not None and vendor.rules.exclusive
     if request.count == 1 and not alone:
         return True
     serving = sum(

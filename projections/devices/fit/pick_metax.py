@@ -5,15 +5,12 @@ Rule: docs/rules/devices.md#vendor-checks
 
 from collections.abc import Mapping, Sequence
 
-from events.card import CardRequest, CardShare
+from events.card import WHOLE_CARD, CardRequest, CardShare
 from projections.devices.annotations.terms import OFFLINE, ONLINE, Terms
 from projections.devices.card_use import CardState
 from projections.devices.fit import card_checks
 from projections.devices.fit.container_fit import ContainerFit
 from projections.devices.vendors.table import ZONE
-
-_WHOLE = 100
-"""Percent of the cores of a card."""
 
 
 def pick_metax(
@@ -32,7 +29,7 @@ def pick_metax(
     if len(shares) > request.count and terms.tenant == ONLINE:
         by_card = {state.card.uuid: state for state in states}
         best = tuple(sorted(shares, key=lambda share: _tenants_beside(by_card[share.uuid])))
-    elif len(shares) > request.count and not terms.tenant and request.cores == _WHOLE:
+    elif len(shares) > request.count and not terms.tenant and request.cores == WHOLE_CARD:
         best = _by_zone(shares, states, request.count)
     return ContainerFit(picked=best[: request.count], complete=True, cards=cards)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from events.card import Card, CardRequest, CardShare
+from events.card import WHOLE_CARD, Card, CardRequest, CardShare
 from projections.devices.card_use import CardState
 from projections.devices.fit import card_checks
 
@@ -36,7 +36,7 @@ class SliceProfile(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
         Rounded down, so that all slices of a card can be given.
         """
-        return self.slices * card_checks.WHOLE // max(most, 1)
+        return self.slices * WHOLE_CARD // max(most, 1)
 
 
 def profiles_in(numbers: Mapping[str, str]) -> list[SliceProfile]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from events.card import WHOLE_CARD
 from events.device import PodPlacement
 from projections.devices.annotations.allocated_cards import CARD_POLICY
 from projections.devices.annotations.steering import Choice
@@ -23,7 +24,6 @@ from projections.devices.placement.gang import Gang
 from projections.devices.requests.card_requests import pod_card_requests
 from projections.trail import Trail
 
-_WHOLE = 100
 _NONE = Fill()
 _MOST_COUNTS = 16
 _NEVER = -1
@@ -150,7 +150,7 @@ def shape_of(gang: Gang, policies: tuple[str, ...] = ()) -> CardShape:
         config=config,
         by_card=False,
         in_parts=any(
-            one.cores < _WHOLE and (one.memory or one.percent not in (None, _WHOLE))
+            one.cores < WHOLE_CARD and (one.memory or one.percent not in (None, WHOLE_CARD))
             for each in found.containers
             for one in each
         ),

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import msgspec
 
-from events.card import CardRequest
+from events.card import WHOLE_CARD, CardRequest
 from events.pod_set import ContainerShape, PodSet, PodShape
 from projections.devices.card_config import CHART_DEFAULTS, HAMI, CardConfig, NvidiaDefaults
 from projections.devices.fit.slices import BY_AMOUNT
@@ -20,7 +20,6 @@ from projections.devices.vendors.vendor import Reading, Vendor
 
 GPU, GPU_MEMORY, GPU_PERCENT, GPU_CORES = BY_WORD[NVIDIA].resources.names()
 
-WHOLE = 100
 _INT32 = 2**31 - 1
 _ABSENT = 0
 _THOUSAND, _IN_BYTES = 1000, 1 << 21
@@ -83,9 +82,9 @@ def _sized(vendor: Vendor, count: int, memory: int) -> CardRequest:
     """Memory is rounded up to a size; cores are the same part of a card."""
     whole = vendor.sizes[-1]
     if not memory:
-        return CardRequest(vendor=vendor.word, count=count, memory=whole, percent=WHOLE, cores=WHOLE)
+        return CardRequest(vendor=vendor.word, count=count, memory=whole, percent=WHOLE_CARD, cores=WHOLE_CARD)
     size = size_of(vendor, memory)
-    return CardRequest(vendor=vendor.word, count=count, memory=size, cores=size * WHOLE // whole)
+    return CardRequest(vendor=vendor.word, count=count, memory=size, cores=size * WHOLE_CARD // whole)
 
 
 def _slices(vendor: Vendor, stated: Mapping[str, Amount]) -> CardRequest | None:
@@ -118,7 +117,7 @@ def _percent(amount: Amount) -> int | None:
     value = Fraction(amount)
     if value.denominator != 1 or value <= 0:
         return None
-    return min(int(value), WHOLE)
+    return min(int(value), WHOLE_CARD)
 
 
 def container_requests(

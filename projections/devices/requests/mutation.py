@@ -9,6 +9,7 @@ from fractions import Fraction
 import msgspec
 from msgspec.structs import replace
 
+from events.card import WHOLE_CARD
 from projections.devices.annotations.terms import (
     BEST_EFFORT,
     BURST_SHARE,
@@ -25,7 +26,6 @@ from projections.devices.vendors.table import ENFLAME_SLICE, METAX_SLICE, NEURON
 from projections.devices.vendors.vendor import Vendor
 
 Amount = int | Fraction
-WHOLE = 100
 
 
 class ContainerRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,16 +63,16 @@ def mutate(
     if not vendor.rules.compute_units:
         return Mutated(asked=asked, found=names.count in asked.limits)
     cores = asked.limits.get(names.cores)
-    if cores is not None and not 0 < cores <= WHOLE:
-        return Mutated(asked=asked, refused=f"{names.cores} is {cores}; it must lie between 1 and {WHOLE}")
+    if cores is not None and not 0 < cores <= WHOLE_CARD:
+        return Mutated(asked=asked, refused=f"{names.cores} is {cores}; it must lie between 1 and {WHOLE_CARD}")
     return Mutated(asked=asked, found=any(name in asked.limits for name in names.names()))
 
 
 def _nvidia(vendor: Vendor, asked: ContainerRequest, defaults: NvidiaDefaults) -> Mutated:
     names = vendor.resources
     percent = asked.limits.get(names.percent)
-    if percent is not None and not 0 <= percent <= WHOLE:
-        return Mutated(asked=asked, refused=f"{names.percent} is {percent}; it must lie between 0 and {WHOLE}")
+    if percent is not None and not 0 <= percent <= WHOLE_CARD:
+        return Mutated(asked=asked, refused=f"{names.percent} is {percent}; it must lie between 0 and {WHOLE_CARD}")
     env = list(asked.env)
     if defaults.priority in asked.limits:
         env.append(("CUDA_TASK_PRIORITY", str(asked.limits[defaults.priority])))
@@ -83,8 +83,8 @@ def _nvidia(vendor: Vendor, asked: ContainerRequest, defaults: NvidiaDefaults) -
     if names.count not in limits and shares and defaults.count > 0:
         limits[names.count] = defaults.count
     found = names.count in limits
-    if found and names.cores not in limits and (percent == WHOLE or not shares):
-        limits[names.cores] = WHOLE
+    if found and names.cores not in limits and (percent == WHOLE_CARD or not shares):
+        limits[names.cores] = WHOLE_CARD
     if not found and defaults.overwrite_env:
         env.append(("NVIDIA_VISIBLE_DEVICES", "none"))
     changed = replace(
@@ -195,8 +195,8 @@ def _enflame_slice(vendor: Vendor, asked: ContainerRequest, annotations: Mapping
     amount, cores = names.count if names.count in named else names.memory, named.get(names.cores, 0)
     if named.get(amount, 1) <= 0:
         return Mutated(asked=asked, refused=f"{amount} is {named[amount]}; at least 1")
-    if amount != names.count and not 0 <= cores <= WHOLE:
-        return Mutated(asked=asked, refused=f"{names.cores} is {cores}; it must lie between 0 and {WHOLE}")
+    if amount != names.count and not 0 <= cores <= WHOLE_CARD:
+        return Mutated(asked=asked, refused=f"{names.cores} is {cores}; it must lie between 0 and {WHOLE_CARD}")
     return Mutated(asked=replace(asked, requests={**asked.requests, **named}), found=True)
 
 
@@ -245,7 +245,7 @@ def _iluvatar(vendor: Vendor, asked: ContainerRequest, annotations: Mapping[str,
     names, count = vendor.resources, asked.limits.get(vendor.resources.count)
     if count is None:
         return Mutated(asked=asked)
-    limits = {**asked.limits, names.cores: count * WHOLE} if count > 1 else asked.limits
+    limits = {**asked.limits, names.cores: count * WHOLE_CARD} if count > 1 else asked.limits
     return Mutated(asked=replace(asked, limits=limits), found=True)
 
 

@@ -17,7 +17,7 @@ from projections.devices.annotations.steering import names_in
 from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.fit.card_checks import SOFT_SPLIT_NODE
 from projections.devices.fit.node_scores import LOSSES, SCORES
-from projections.devices.registration.handshake import parse_handshake
+from projections.devices.registration.handshake import is_unanswered
 from projections.devices.registration.node_cards import cards_on
 from projections.devices.registration.node_lock import NODE_LOCK, parse_node_lock
 from projections.devices.registration.register_annotation import CORDON, PAIR_SCORES, decode_pair_scores
@@ -165,10 +165,7 @@ def _silent(vendor: Vendor, annotations: Mapping[str, str], allocatable: Mapping
     """Whether the vendor's plugin does not answer HAMi and the node offers none of its cards.
 
     Rule: docs/rules/devices.md#handshake
-
-    The timestamp in the annotation is in an unknown time zone; the log's own time says how long the silence has lasted.
     """
     if not vendor.handshake or allocatable.get(vendor.resources.count, 0) > 0:
         return False
-    handshake = parse_handshake(annotations.get(vendor.handshake, ""))
-    return handshake.unanswered or handshake.word == "Deleted"
+    return is_unanswered(annotations.get(vendor.handshake, ""))

@@ -17,14 +17,16 @@ def world(request: pytest.FixtureRequest) -> World:
 
 
 def test_everybody_who_has_not_ended_is_there_as_the_read_models_say(world: World) -> None:
-    told = {one.workload: (one.state, one.reason, one.since, one.cluster_queue) for one in standings(world).workloads}
+    told = {
+        one.workload: (one.state, one.reason, one.since, one.cluster_queue) for one in standings(world, 0).workloads
+    }
     rows = [row for row in workload_rows(world) if row.state != "finished"]
     assert told == {row.key: (row.state, row.reason, row.since, row.cluster_queue) for row in rows}
 
 
 def test_whose_cards_they_are_is_what_the_cards_say(world: World) -> None:
     slices = [(part.workload, card.card, card.node) for card in card_views(world) for part in card.slices]
-    found = standings(world)
+    found = standings(world, 0)
     for one in found.workloads:
         cards = {card for workload, card, _ in slices if workload == one.workload}
         if one.nodes:
@@ -36,14 +38,14 @@ def test_whose_cards_they_are_is_what_the_cards_say(world: World) -> None:
 
 
 def test_places_in_line_are_those_that_an_explanation_tells(world: World) -> None:
-    for one in standings(world).workloads:
+    for one in standings(world, 0).workloads:
         if one.state == "pending" and one.position:
             told = explain(world, world.workloads[one.workload], 0, deep=False)
             assert told.line.position in (0, one.position)
 
 
 def test_what_queues_hold_and_who_waits_adds_up(world: World) -> None:
-    found = standings(world)
+    found = standings(world, 0)
     for queue in found.queues:
         own = [one for one in found.workloads if one.cluster_queue == queue.name]
         assert queue.reserved == sum(one.state not in ("pending", "inactive") for one in own)

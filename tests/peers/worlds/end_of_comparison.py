@@ -98,6 +98,8 @@ def _why_no_place(world: World, number: int, there: Seen, here: Seen) -> str:
     sides = {
         name: (one, here["workloads"][name]) for name, one in there["workloads"].items() if name in here["workloads"]
     }
+    if any(_holds_without_a_place(world, name, there, ours) for name, (_, ours) in sides.items()):
+        return "led without a place"
     only_here = {name for name, (one, ours) in sides.items() if holds(ours) and not holds(one)}
     if not only_here or any(holds(one) and not holds(ours) for one, ours in sides.values()):
         return ""
@@ -106,6 +108,13 @@ def _why_no_place(world: World, number: int, there: Seen, here: Seen) -> str:
         return "less than nothing"
     led = all(said[name] is None and is_led(world, name) for name in only_here)
     return "led without a place" if led else ""
+
+
+def _holds_without_a_place(world: World, name: str, there: Seen, ours: Seen) -> bool:
+    """Whether Kueue counts one of a leader and workers that finds no place here, and has never said anything of it."""
+    mine = there["workloads"][name]
+    silent = "QuotaReserved" not in mine["conditions"] and lacks_room(ours["conditions"].get("QuotaReserved"))
+    return silent and is_led(world, name) and _reserves_more(there, mine["door"])
 
 
 def _lies_on_a_smaller_node(world: World, number: int, there: Seen) -> bool:
@@ -144,8 +153,13 @@ def _is_lost_in_between(step: Step, before: Seen, there: Seen) -> bool:
     known, now = before["workloads"].get(step.name), there["workloads"].get(step.name)
     if known is None or now is None or not holds(known) or "QuotaReserved" in now["conditions"]:
         return False
-    reserving = sum(holds(one) for one in there["workloads"].values() if one["door"] == now["door"])
-    return there["doors"].get(now["door"], {}).get("reservingWorkloads", 0) > reserving
+    return _reserves_more(there, now["door"])
+
+
+def _reserves_more(there: Seen, door: str) -> bool:
+    """Whether a local queue counts more workloads that hold quota than say so."""
+    reserving = sum(holds(one) for one in there["workloads"].values() if one["door"] == door)
+    return there["doors"].get(door, {}).get("reservingWorkloads", 0) > reserving
 
 
 def _stays_in_its_queue(step: Step, there: Seen, here: Seen) -> bool:

@@ -24,6 +24,7 @@ from ops.production.metrics.queues import QueueMetrics
 from ops.production.process.clock import ScaledClock
 from ops.production.served import SERVICES
 from ops.production.visibility.api import GROUP, Visibility
+from ops.production.visibility.server import Followed
 from ops.production.wiring import Ports, Running
 from ops.sandbox.embedded_cluster.api.in_process import InProcessClient, OpenGate
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
@@ -205,7 +206,7 @@ class _Played:
         return found
 
     async def _positions(self, found: Seen) -> JsonObject:
-        visibility = Visibility(self._running.world_of_queues)
+        visibility = Visibility(Followed(self._running))
         answers: dict[str, JsonObject] = {}
         for path in asked_of(found, self._world.space):
             request = make_mocked_request("GET", f"/apis/{GROUP}/v1beta2/{path}")

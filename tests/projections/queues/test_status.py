@@ -18,8 +18,8 @@ from events.quota import (
 from events.settings import AdmissionFairSharing, SettingsObserved
 from events.topology import TopologyObserved
 from events.workload import WorkloadParked, WorkloadQueued, WorkloadSwitched
+from projections.explanation.positions import positions
 from projections.queues.active_condition import ActiveCondition, cluster_queue_active, local_queue_active
-from projections.queues.positions import positions
 from projections.queues.status import FlavorUse, PastUse, ResourceUse
 from services.applier.queue_status.status_patches import QueuePlace, Statuses, status_patch
 from tests.projections.fair_sharing.cohort_world import CohortWorld
@@ -94,12 +94,12 @@ def test_who_is_inactive_is_not_pending_whatever_else_he_is_told() -> None:
     at = two_queues()
     at.waiting("off", door="lender")
     at.fold(WorkloadParked(workload="team/off", cluster_queue="lender", reason="Suspended", message=""))
-    assert [one.workload.key for one in positions(at.world, "lender")] == ["team/off"]
+    assert [one.workload.key for one in positions(at.world, "lender", at.now)] == ["team/off"]
     at.fold(WorkloadSwitched(workload="team/off", active=False))
     at.fold(WorkloadParked(workload="team/off", cluster_queue="lender", reason="Suspended", message=""))
     told = Statuses().changed(at.world, 0)
     assert told["ClusterQueue", "", "lender"].pending == 0  # type: ignore[union-attr]
-    assert positions(at.world, "lender") == []
+    assert positions(at.world, "lender", at.now) == []
 
 
 def test_a_stopped_door_shows_nobody_waiting() -> None:

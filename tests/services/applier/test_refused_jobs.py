@@ -4,7 +4,7 @@ import asyncio
 
 from msgspec.structs import replace
 
-from events.control import ObjectProblem, ObjectRefused
+from events.control import ObjectMended, ObjectProblem, ObjectRefused
 from events.subjects import FACTS
 from ops.production.crds.definitions import manifests
 from ops.production.log.memory import MemoryStream
@@ -42,6 +42,22 @@ async def test_a_job_that_runs_and_is_not_understood_is_stopped_unless_it_was_le
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert [await is_suspended(cluster, one.name) for one in refused] == [True, False, False, False, False]
+
+
+async def test_what_was_refused_is_looked_at_once_and_again_when_it_is_refused_for_something_else() -> None:
+    cluster, story, clock = InProcess(manifests(), 1), Story(), ScaledClock(100)
+    await cluster.create(NAMESPACES, "", {"metadata": {"name": "team"}})
+    refused = [await running(cluster, name) for name in ("a", "b")]
+    story.told(*platform(), *refused)
+    applier = Applier(cluster, MemoryStream(FACTS), clock, "LOG_0", LowPriorityWrites(clock))
+    applier.observe(story.world, [])
+    assert [*story.world.refused_work.waiting("applier")] == []
+    problem = ObjectProblem(field="spec.template", message="nobody knows what it means either")
+    story.told(replace(refused[1], problems=(problem,)))
+    assert [*story.world.refused_work.waiting("applier")] == ["Job/team/b"]
+    applier.observe(story.world, [])
+    story.told(ObjectMended(kind="Job", namespace="team", name="b"))
+    assert [*story.world.refused_work.waiting("applier")] == []
 
 
 async def running(cluster: InProcess, name: str) -> ObjectRefused:

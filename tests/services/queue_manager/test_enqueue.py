@@ -113,6 +113,18 @@ def test_nobody_is_let_back_while_the_queue_is_still_stopped() -> None:
     assert room.told("Requeued") == ("False", "ClusterQueueStopped", "")
 
 
+def test_a_group_that_lacks_a_pod_says_first_that_its_queue_takes_nothing_in() -> None:
+    held = LocalQueueObserved(namespace="team", name="lq", cluster_queue="cq", stop=StopPolicy.HOLD)
+    room = Room(held, submitted(replace(SPEC, waits_for_pods=True)))
+    room.steps()
+    assert room.told("QuotaReserved") == ("False", "Suspended", "LocalQueue lq is inactive")
+    room.tell(replace(held, stop=StopPolicy.NONE))
+    (parked,) = room.steps()
+    assert isinstance(parked, WorkloadParked) and parked.reason == "WaitingForReplacementPods"
+    room.tell(WorkloadChanged(workload=KEY, spec=SPEC))
+    assert room.steps() == [QUEUED]
+
+
 def test_until_its_back_off_ends_a_workload_waits_without_a_word_in_its_conditions() -> None:
     room = Room()
     requeued = false("Requeued", "PodsReadyTimeout")

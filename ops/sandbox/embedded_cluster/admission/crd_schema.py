@@ -3,7 +3,7 @@
 Of rules in CEL only our own are known, by what they mean; those of other definitions are not looked at.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import jsonschema_rs
@@ -12,8 +12,6 @@ from ops.production.crds.rules import MEANINGS
 from ops.sandbox.embedded_cluster.failures import invalid
 from ops.sandbox.embedded_cluster.kinds import ApiKind
 from ops.sandbox.embedded_cluster.store import Object
-
-_Validator = Callable[[Object], list[tuple[str, str]]]
 
 
 class Schemas:

@@ -54,7 +54,7 @@ async def kubectl(stage: Stage) -> AsyncIterator[Kubectl]:
     """One job runs, two wait."""
     running = stage.serve()
     if not stage.cluster.real:
-        stage.embedded.aggregated[GROUP] = Visibility(Followed(running).world)
+        stage.embedded.aggregated[GROUP] = Visibility(Followed(running))
     await stage.add(job("first", 5000))
     await stage.until(lambda: stage.running("first"))
     for name in ("second", "third"):

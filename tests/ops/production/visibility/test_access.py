@@ -30,7 +30,7 @@ from ops.production.visibility.api_service import API_SERVICES, NAMES
 from ops.production.visibility.server import serving
 from ops.sandbox.embedded_cluster.api.http_api import reply
 from services.runtime.cluster_port import ClusterUnavailable
-from tests.ops.production.visibility.test_api import BASE, waiting_world
+from tests.ops.production.visibility.test_api import BASE, Shown, waiting_world
 from tests.places import ROOT
 from tests.stage.forked_commands import forked
 from tests.stage.stage import Stage
@@ -128,8 +128,8 @@ class Served:
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
-    found, world = Served(tmp_path), waiting_world()
-    visibility = Visibility(lambda: world, found.access)
+    found = Served(tmp_path)
+    visibility = Visibility(Shown(waiting_world()), found.access)
     async with serving(visibility, "127.0.0.1", 0, found.certificate.context) as found.port:
         yield found
 

@@ -9,12 +9,13 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohttp
 import pytest
 from msgspec.structs import replace
 
+from events.event import Millis
 from events.json_object import JsonObject
 from events.timestamp import parse_timestamp
 from events.workload import Member, Owner, WorkloadParked, WorkloadQueued
@@ -39,6 +40,19 @@ def waiting_world() -> World:
     return at.world
 
 
+class Shown(NamedTuple):
+    """A world that stands still."""
+
+    shown: World | None
+    at: Millis = 0
+
+    def world(self) -> World | None:
+        return self.shown
+
+    def now(self) -> Millis:
+        return self.at
+
+
 async def ask(port: int, path: str, **more: Any) -> tuple[int, Any]:
     scheme = "https" if more else "http"
     async with (
@@ -59,7 +73,7 @@ def rows(answer: tuple[int, Any]) -> list[tuple[str, int, int]]:
 @pytest.fixture
 async def port() -> AsyncIterator[int]:
     world = waiting_world()
-    async with serving(Visibility(lambda: world), "127.0.0.1", 0) as found:
+    async with serving(Visibility(Shown(world)), "127.0.0.1", 0) as found:
         yield found
 
 
@@ -86,7 +100,7 @@ async def test_a_group_of_pods_is_owned_by_its_pods() -> None:
     owner = Owner(kind="PodGroup", name="a", uid="u0", api_version="v1")
     at.fold(WorkloadQueued(workload="team/a", cluster_queue="lender"))
     at.world.workloads["team/a"] = replace(lone, owner=owner, spec=replace(lone.spec, members=members))
-    async with serving(Visibility(lambda: at.world), "127.0.0.1", 0) as found:
+    async with serving(Visibility(Shown(at.world)), "127.0.0.1", 0) as found:
         _, answer = await ask(found, f"{BASE}/clusterqueues/lender/pendingworkloads")
     assert answer["items"][0]["metadata"]["ownerReferences"] == [
         {"apiVersion": "v1", "kind": "Pod", "name": "a-0", "uid": "u0"},
@@ -126,7 +140,7 @@ async def test_it_tells_what_it_serves(port: int) -> None:
 
 
 async def test_as_long_as_the_log_is_not_folded_it_is_not_ready() -> None:
-    async with serving(Visibility(lambda: None), "127.0.0.1", 0) as port, aiohttp.ClientSession() as session:
+    async with serving(Visibility(Shown(None)), "127.0.0.1", 0) as port, aiohttp.ClientSession() as session:
         async with session.get(f"http://127.0.0.1:{port}/readyz") as answer:
             assert answer.status == 503
         async with session.get(f"http://127.0.0.1:{port}{BASE}/clusterqueues/x/pendingworkloads") as answer:
@@ -148,7 +162,7 @@ async def test_kubectl_reads_positions_from_a_cluster_that_aggregates_it(embedde
     stage = embedded_stage
     stage.serve()
     running = follower(stage.bus)
-    stage.embedded.aggregated[GROUP] = Visibility(Followed(running).world)
+    stage.embedded.aggregated[GROUP] = Visibility(Followed(running))
     stage.tasks.append(asyncio.create_task(running.run()))
     for name in ("first", "second", "third"):
         await stage.add(job(name, UNTIL_ENDED_S))

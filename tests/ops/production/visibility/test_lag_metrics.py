@@ -7,7 +7,7 @@ from ops.production.visibility.access import attributes_of
 from ops.production.visibility.api import Visibility
 from ops.production.visibility.lag_metrics import METRIC, LagMetrics
 from ops.production.visibility.server import serving
-from tests.ops.production.visibility.test_api import ask, waiting_world
+from tests.ops.production.visibility.test_api import Shown, ask, waiting_world
 
 BASE = "/apis/external.metrics.k8s.io/v1beta1"
 BEHIND = FoldPosition(partition="LOG_0", stream="FACTS", folded=3, last=9, age=12_500)
@@ -19,7 +19,7 @@ async def told(path: str, *positions: FoldPosition) -> tuple[int, str]:
     async def now() -> FoldPositions:
         return FoldPositions(positions=positions)
 
-    async with serving(Visibility(waiting_world, lag=LagMetrics(now, lambda: 5_000)), "127.0.0.1", 0) as port:
+    async with serving(Visibility(Shown(waiting_world()), lag=LagMetrics(now, lambda: 5_000)), "127.0.0.1", 0) as port:
         status, answer = await ask(port, f"{BASE}{path}")
     return status, answer["items"][0]["value"] if status == 200 else answer["message"]
 
@@ -46,7 +46,7 @@ async def test_what_the_bus_does_not_say_is_no_lag_of_nothing() -> None:
 
 async def test_there_is_one_metric_and_it_is_served_only_where_that_was_chosen() -> None:
     assert (await told("/namespaces/team/other", WHOLE))[0] == 404
-    async with serving(Visibility(waiting_world), "127.0.0.1", 0) as port:
+    async with serving(Visibility(Shown(waiting_world())), "127.0.0.1", 0) as port:
         assert (await ask(port, f"{BASE}/namespaces/team/{METRIC}"))[0] == 404
         assert len((await ask(port, "/apis"))[1]["groups"]) == 1
 
