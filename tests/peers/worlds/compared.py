@@ -292,6 +292,7 @@ class _Around:
             or self._claims.name(one, self._theirs)
             or name_of_metric(self._world, one, self._before(one.path), self.there, self.here)
             or name_of_event(one, self.there, self.here)
+            or self._of_silent_event(one)
             or name_of_position(one, self.here)
             or self._clusters.name(one, self.there, self.here, self._theirs)
         )
@@ -372,6 +373,16 @@ class _Around:
             return "flavors in turn"
         again = kept and self.here["workloads"][name]["requests"] in self._tried.get(name, ())
         return "silent class" if again or self._is_of_silent_class(name) else ""
+
+    def _of_silent_event(self, one: Difference) -> str:
+        """Why no Event of Kueue's says that a workload waits of which its condition does not say so either."""
+        about, _, said = one.path[-1].partition(": ")
+        name = about.removeprefix("Workload ")
+        if one.path[0] != "events" or said != "Warning Pending" or name not in self.here["workloads"]:
+            return ""
+        path = ("workloads", name, "conditions", "QuotaReserved")
+        told = self.here["workloads"][name]["conditions"].get("QuotaReserved")
+        return self._of_silence(name, Difference(path, None, told)) if one.there is None and told else ""
 
     def _is_behind_flavors_in_turn(self, name: str) -> bool:
         """Whether Kueue never came to try it, since it goes on trying another one of its queue with several pod sets."""

@@ -1,5 +1,6 @@
 """Why elastic jobs and their slices are others under Kueue than under kuelog, where that is meant; the reasons are in `compared.py`."""
 
+import re
 from typing import Any
 
 from events.api.labels import (
@@ -16,6 +17,9 @@ from tests.peers.worlds.seen import Seen
 from tests.peers.worlds.standing import holds
 
 _GATED = [{"name": ELASTIC_JOB}]
+_OTHER_FLAVOR = re.compile(
+    r"could not assign \S+ flavor since the original workload is assigned: [^)]+|flavor \S+ doesn't match node affinity"
+)
 _SIZES = ("kueue.x-k8s.io/raycluster-generation", "kueue.x-k8s.io/raycluster-podset-replica-sizes")
 
 
@@ -44,8 +48,17 @@ class ElasticApart:
                 return "admission of before" if _has_shrunk(key, pod_set, there, here) else ""
             case ("workloads", key, "made", "podSets", _, "template" | "topologyRequest", *_) if NUMBERED in key:
                 return "slice of what was injected" if not one.here or _is_more(one.there, one.here) else ""
+            case ("events", told) if NUMBERED in told and told.endswith("Normal QuotaReserved"):
+                return (
+                    "slice of what was injected" if _but_for_injected(one.there) == _but_for_injected(one.here) else ""
+                )
             case _:
                 return ""
+
+
+def _but_for_injected(said: list[str] | None) -> list[str]:
+    """What Events say, where a flavor that the slice before does not have is refused alike because of that or of its node selector."""
+    return [_OTHER_FLAVOR.sub("another flavor", one) for one in said or ()]
 
 
 def _of_ray(one: Difference) -> str:

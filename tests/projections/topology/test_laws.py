@@ -42,7 +42,7 @@ def layers(draw: st.DrawFn, level: int) -> list[tuple[int, int]]:
     outer = draw(st.integers(level, 2))
     if outer == 2 or draw(st.booleans()):
         return [(outer, draw(st.sampled_from([2, 3, 4])))]
-    return [(outer, 4), (draw(st.integers(outer + 1, 2)), 2)]
+    return [(outer, 4), (draw(st.integers(outer + 1, 2)), draw(st.sampled_from([1, 2, 4])))]
 
 
 @st.composite

@@ -121,3 +121,11 @@ def test_a_person_corrects_an_entry_of_devices_like_any_other() -> None:
     (entry,) = told(*held).holds.claimed.lines.entries
     fewer = CorrectionEntered(tenant="team", entry=entry.id, since=6000, until=7000, reason="typo", author="ann")
     assert (cost(told(*held)), cost(told(*held, fewer, wanted=(entry.id,)))) == (3, 1)
+
+
+def test_what_was_held_for_no_time_is_no_line() -> None:
+    ledger = Ledger(LedgerScope(prices_devices=True))
+    for number, event in enumerate((LIST, MAPPED, SUBMITTED, RESERVED, ADMITTED, claim("g0"), CLAIM_GONE)):
+        ledger.fold(event, LogPosition(partition="FACTS", sequence=number, at=1000))
+    ledger.finish()
+    assert lines(ledger) == []

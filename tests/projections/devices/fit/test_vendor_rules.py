@@ -4,9 +4,12 @@ import pytest
 from msgspec.structs import replace
 
 from events.card import Card, CardRequest
-from projections.devices.card_use import CardUse, NodeCards
+from projections.devices.annotations.terms import terms_of
+from projections.devices.card_use import IDLE, CardState, CardUse, NodeCards
+from projections.devices.fit.card_checks import WRONG_MODEL
+from projections.devices.fit.pick import pick_cards
 from projections.devices.fit.pod_fit import fit_pod
-from projections.devices.vendors.table import BOARD, DIE, STRATEGY, VENDORS
+from projections.devices.vendors.table import BOARD, BY_WORD, DIE, STRATEGY, VENDORS
 from tests.projections.devices.makers import ask, card
 
 
@@ -178,3 +181,12 @@ def test_every_vendor_has_names_of_its_own() -> None:
     counts = [vendor.resources.count for vendor in VENDORS]
     assert len(set(words)) == len(words)
     assert len(set(counts)) == len(counts)
+
+
+def test_cards_of_another_vendor_than_is_asked_for_are_refused_by_their_model() -> None:
+    def refusals(*cards: Card) -> dict[str, int]:
+        states, terms = [CardState(one) for one in cards], terms_of(BY_WORD["AMD"], {})
+        return pick_cards(states, ask(), terms, before=IDLE, pair_scores={}, soft_node=False, held=frozenset()).refusals
+
+    assert refusals(card("a"), card("b")) == {WRONG_MODEL: 2}
+    assert refusals() == {}

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.topology.domains.room import MOST_PODS, LeafFits, LeafRoom, LeafUsage, capacity_of
+from projections.topology.domains.room import MOST_PODS, LeafAmounts, LeafFits, LeafRoom, LeafUsage, capacity_of
 from tests.projections.topology.makers import hosts, nodes, tree_with
 
 HOSTS = {"a": 4, "b": 3}
@@ -49,6 +49,18 @@ def test_flavors_that_share_hosts_see_the_same_usage() -> None:
     usage.forget("other")
     usage.add("b", {"cpu": 2}, 1)
     assert (one.column("cpu"), other.column("cpu")) == ([0, 4], [0, 2])
+
+
+def test_as_many_changes_are_remembered_as_there_are_leaves_so_that_only_these_are_counted_again() -> None:
+    amounts = LeafAmounts(2)
+    amounts.add(0, {"cpu": 1})
+    before = amounts.changes
+    for _ in range(2):
+        amounts.add(1, {"cpu": 1})
+    assert amounts.changed_since(before) == [1, 1]
+    amounts.add(0, {"cpu": 1})
+    assert amounts.changed_since(before) is None, "that is forgotten by now"
+    assert amounts.changed_since(before + 2) == [0]
 
 
 @given(CHARGES, CHARGES)
