@@ -32,7 +32,8 @@ def in_turn(world: PreemptionState, cluster_queue: str, places: Iterable[PlaceIn
         return in_line
     local_queues = {place.key: world.workloads[place.key].local_queue for place in in_line}
     used = {local_queue: past_usage(world, local_queue, at) for local_queue in set(local_queues.values())}
-    return sorted(in_line, key=lambda place: (place.key not in world.requests, used[local_queues[place.key]]))
+    rank = {usage: number for number, usage in enumerate(sorted({*used.values()}))}
+    return sorted(in_line, key=lambda place: (place.key not in world.requests, rank[used[local_queues[place.key]]]))
 
 
 def positions(world: PreemptionState, cluster_queue: str, at: Millis) -> list[Position]:

@@ -69,13 +69,11 @@ def slot_problems(
         return found
     for vendor, most in sorted(most_slots(nodes, config).items()):
         count = config.by_word[vendor].resources.count
-        init, main = (_asked(objects_at(pod, part), count) for part in ("initContainers", "containers"))
-        shares = max(sum(main), *init, 0)
+        shares, container = _most_at_once(pod, count)
         if shares > most:
-            part, asked = ("containers", main) if sum(main) == shares else ("initContainers", init)
             found.append(
                 Problem(
-                    field=f"{field}.{part}[{asked.index(max(asked))}].resources.limits.{count}",
+                    field=f"{field}.{container}.resources.limits.{count}",
                     code="ExceedsCardSlots",
                     what=f"a pod asks for {shares} of {count}, and no node here has slots for more than {most}",
                     consequence="no node can ever take the pod, whatever the quota",
@@ -99,6 +97,19 @@ def _card_problems(pod: JsonMapping, field: str, most: int, config: CardConfig) 
         for index, shares in enumerate(_asked(objects_at(pod, part), count))
         if most and shares > most
     ]
+
+
+def _most_at_once(pod: JsonMapping, count: str) -> tuple[int, str]:
+    """The most shares that a pod has at one time, with those of its sidecars, and the container that asks for most of them."""
+    init, main = (_asked(objects_at(pod, part), count) for part in ("initContainers", "containers"))
+    beside, most, container = 0, 0, ""
+    for index, one in enumerate(objects_at(pod, "initContainers")):
+        if beside + init[index] > most:
+            most, container = beside + init[index], f"initContainers[{index}]"
+        beside += init[index] if one.get("restartPolicy") == "Always" else 0
+    if sum(main) and beside + sum(main) >= most:
+        return beside + sum(main), f"containers[{main.index(max(main))}]"
+    return most, container
 
 
 def _asked(containers: Sequence[JsonMapping], count: str) -> list[int]:

@@ -96,6 +96,17 @@ def of_containers(count: int, each: str) -> str:
     return yaml.safe_dump(value)
 
 
+def test_shares_of_sidecars_take_slots_beside_those_of_the_containers_after_them(tmp_path: Path) -> None:
+    def found(**more: str) -> list[tuple[str, str, str]]:
+        value = yaml.safe_load(job(ASKS.format(2, 2000)))
+        pod = value["spec"]["template"]["spec"]
+        pod["initContainers"] = [{**pod["containers"][0], "name": name, **more} for name in ("first", "second")]
+        return codes(tmp_path, registered(cards=2, memory=16000, split=2) + yaml.safe_dump(value))
+
+    assert found() == []
+    assert found(restartPolicy="Always") == [("error", "ExceedsCardSlots", f"{LIMITS}.nvidia.com/gpu")]
+
+
 def test_a_pod_that_asks_for_more_shares_than_any_node_has_slots_for_is_told_once(tmp_path: Path) -> None:
     node = registered(cards=2, memory=16000, split=4)
     assert codes(tmp_path, node + of_containers(4, ASKS.format(2, 2000))) == []
