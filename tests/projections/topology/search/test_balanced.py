@@ -59,3 +59,27 @@ def test_pods_lie_evenly_on_the_fewest_hosts_of_the_fewest_racks_that_spare_leas
         assert all(number <= room[host] for host, number in pods.items()), seed
         tried, several = tried + 1, several + (len(pods) > 1)
     assert tried > 500 and several > 300
+
+
+def test_beside_a_leader_no_host_gets_more_than_it_has_room_for() -> None:
+    tried = 0
+    for seed in range(600):
+        chance = random.Random(seed)
+        room = {f"r{rack}/h{rack}{host}": chance.randint(0, 6) for rack in range(3) for host in range(3)}
+        count, leader = chance.randint(2, 14), chance.randint(1, 4)
+        both = (
+            request("workers", count=count, group="g", preferred="rack"),
+            request("leader", count=1, group="g", preferred="rack", requests={"cpu": leader}),
+        )
+        found = placed(flavor_with(LEVELS, room), *both, with_gates=gates("balanced"))
+        if found["workers"].failure:
+            continue
+        held: dict[str, int] = {}
+        for name, each, wanted in (("workers", 1, count), ("leader", leader, 1)):
+            placement = found[name].assignment
+            assert placement is not None and sum(one.count for one in placement.domains) == wanted, seed
+            for one in placement.domains:
+                held[one.values[-1]] = held.get(one.values[-1], 0) + one.count * each
+        assert all(held.get(host.partition("/")[2], 0) <= cpu for host, cpu in room.items()), seed
+        tried += 1
+    assert tried > 400
