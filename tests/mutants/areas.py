@@ -66,7 +66,7 @@ AREAS = {
             "projections/topology/domains/stored_assignment.py",
             "projections/topology/placement/workload_placement.py",
         ),
-        ("tests/projections/topology",),
+        ("tests/projections/topology", "tests/services/admitter/test_topology_with_cards.py"),
     ),
     "pods that stay or hang": Area(
         (

@@ -13,7 +13,7 @@ from events.topology import TopologyObserved, TopologyRequest
 from events.workload import EvictionOrdered, PodsGone, WorkloadSubmitted
 from projections.devices.annotations.allocated_cards import USE_UUID
 from projections.topology.domains.tree import HOSTNAME
-from tests.stories.small_world import Story, job, platform
+from tests.stories.small_world import GPU, Story, job, platform
 
 RACKED = (
     TopologyObserved(name="dc", levels=("rack", HOSTNAME)),
@@ -133,6 +133,22 @@ def test_a_leader_and_its_workers_do_not_count_on_the_same_card() -> None:
     found = reserved(story, "group")
     assert {one.topology.assignment.domains[0].values for one in found.assignments if one.topology} == {("b",)}
     assert len({share.uuid for one in found.placements for shares in one.containers for share in shares}) == 2
+
+
+def test_the_pod_set_that_asks_for_most_cards_is_placed_first_where_another_would_take_them_from_it() -> None:
+    story = racked(host("a", "r1", cards=2), host("b", "r1"), host("c", "r1"))
+    both = asking("both", count=2)
+    (small,) = both.spec.pod_sets
+    (container,) = small.shape.containers
+    two_cards = replace(small.shape, containers=(replace(container, limits={**container.limits, GPU: 2}),))
+    pod_sets = (small, replace(small, name="large", count=1, shape=two_cards))
+    story.told(replace(both, spec=replace(both.spec, pod_sets=pod_sets))).decided()
+    found = {
+        one.name: [domain.values for domain in one.topology.assignment.domains]
+        for one in reserved(story, "both").assignments
+        if one.topology is not None
+    }
+    assert found == {"main": [("b",), ("c",)], "large": [("a",)]}
 
 
 def test_cards_that_two_nodes_register_are_not_given_twice() -> None:
