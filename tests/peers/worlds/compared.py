@@ -164,10 +164,13 @@ MEANT = {
 """By name, why what is different is meant, or is chance on Kueue's side."""
 _OF_EVICTED = frozenset({"Admitted", "Evicted", "Preempted", "Requeued"})
 """Conditions of who was preempted, and waits."""
+_OF_WAITING = frozenset({"Normal AdmissionGated", "Warning Pending"})
+"""Events that say of somebody why he waits, as his condition does."""
 _HAPPENED = frozenset(
     {
         "class by turns",
         "gathered for a second",
+        "kept of no job",
         "no name",
         "room in between",
         "said in an Event",
@@ -292,7 +295,7 @@ class _Around:
             or self._claims.name(one, self._theirs)
             or name_of_metric(self._world, one, self._before(one.path), self.there, self.here)
             or name_of_event(one, self.there, self.here)
-            or self._of_silent_event(one)
+            or self._of_event_alone(one)
             or name_of_position(one, self.here)
             or self._clusters.name(one, self.there, self.here, self._theirs)
         )
@@ -374,15 +377,16 @@ class _Around:
         again = kept and self.here["workloads"][name]["requests"] in self._tried.get(name, ())
         return "silent class" if again or self._is_of_silent_class(name) else ""
 
-    def _of_silent_event(self, one: Difference) -> str:
-        """Why no Event of Kueue's says that a workload waits of which its condition does not say so either."""
+    def _of_event_alone(self, one: Difference) -> str:
+        """The name of an Event that kuelog alone has recorded of somebody who waits: that of how his condition differs."""
         about, _, said = one.path[-1].partition(": ")
         name = about.removeprefix("Workload ")
-        if one.path[0] != "events" or said != "Warning Pending" or name not in self.here["workloads"]:
+        both = [side["workloads"].get(name, {"conditions": {}}) for side in (self.there, self.here)]
+        there, here = (side["conditions"].get("QuotaReserved") for side in both)
+        if one.path[0] != "events" or said not in _OF_WAITING or one.there is not None or here is None or there == here:
             return ""
-        path = ("workloads", name, "conditions", "QuotaReserved")
-        told = self.here["workloads"][name]["conditions"].get("QuotaReserved")
-        return self._of_silence(name, Difference(path, None, told)) if one.there is None and told else ""
+        condition = Difference(("workloads", name, "conditions", "QuotaReserved"), there, here)
+        return self._claims.name(condition, self._theirs) or self._of_silence(name, condition)
 
     def _is_behind_flavors_in_turn(self, name: str) -> bool:
         """Whether Kueue never came to try it, since it goes on trying another one of its queue with several pod sets."""

@@ -98,7 +98,7 @@ def _why_no_place(world: World, number: int, there: Seen, here: Seen) -> str:
     sides = {
         name: (one, here["workloads"][name]) for name, one in there["workloads"].items() if name in here["workloads"]
     }
-    if any(_holds_without_a_place(world, name, there, ours) for name, (_, ours) in sides.items()):
+    if any(_holds_without_a_place(world, name, there) for name in there["workloads"]):
         return "led without a place"
     only_here = {name for name, (one, ours) in sides.items() if holds(ours) and not holds(one)}
     if not only_here or any(holds(one) and not holds(ours) for one, ours in sides.values()):
@@ -110,11 +110,10 @@ def _why_no_place(world: World, number: int, there: Seen, here: Seen) -> str:
     return "led without a place" if led else ""
 
 
-def _holds_without_a_place(world: World, name: str, there: Seen, ours: Seen) -> bool:
-    """Whether Kueue counts one of a leader and workers that finds no place here, and has never said anything of it."""
+def _holds_without_a_place(world: World, name: str, there: Seen) -> bool:
+    """Whether Kueue counts the quota of a leader and its workers of which it has never said anything."""
     mine = there["workloads"][name]
-    silent = "QuotaReserved" not in mine["conditions"] and lacks_room(ours["conditions"].get("QuotaReserved"))
-    return silent and is_led(world, name) and _reserves_more(there, mine["door"])
+    return is_led(world, name) and "QuotaReserved" not in mine["conditions"] and _reserves_more(there, mine["door"])
 
 
 def _lies_on_a_smaller_node(world: World, number: int, there: Seen) -> bool:

@@ -18,6 +18,7 @@ _ONLY_HERE = {
     "Warning Inadmissible": "said in an Event",
     "Warning OnHold": "on hold at zero",
 }
+_DISCARDED = ["Deleted deactivated workload due to elapsed retention"]
 _OF_CHECKS = ("AdmissionCheckRejected", "EvictedDueToAdmissionCheck", "EvictedDueToDeactivatedDueToAdmissionCheck")
 _OF_GROUPS = (
     "Normal CreatedWorkload",
@@ -60,6 +61,9 @@ def _of_one_side(one: Difference, about: str, said: str, there: Seen, here: Seen
     if of_pod and said in _OF_GROUPS:
         others = (there if one.there is None else here)["events"]
         return "any pod of its group" if any(_is_of_a_pod(other, said) for other in others) else ""
+    if (said, one.here) == ("Normal Deleted", _DISCARDED):
+        kept = there["workloads"].get(about.removeprefix("Workload "))
+        return "kept of no job" if kept is not None and not kept.get("made") else ""
     if one.here is None:
         return "owners of groups" if of_pod and said == "Normal Stopped" else _ONLY_THERE.get(said, "")
     if said == "Normal EvictedDueToDeactivated" and f"{about}: Normal QuotaReserved" not in here["events"]:
