@@ -32,6 +32,7 @@ from projections.workloads.lifecycle import (
     with_news,
     without_conditions,
 )
+from projections.workloads.pods import made_of_pods
 from projections.workloads.stops import Requeue
 
 UpkeepEvent: TypeAlias = (
@@ -122,7 +123,9 @@ def _orphaned(workload: Workload, position: LogPosition) -> Workload:
 
 def _discarded(workload: Workload, event: WorkloadDiscarded, position: LogPosition) -> Workload:
     workload = replace(workload, in_cluster=replace(workload.in_cluster, discarded=event.reason))
-    if event.reason is DiscardReason.DELETED:
+    owner = workload.owner
+    goes_with_its_job = owner is not None and owner.kind != "Workload" and not made_of_pods(workload)
+    if event.reason is DiscardReason.DELETED or (event.reason is DiscardReason.DEACTIVATED and goes_with_its_job):
         return workload
     return with_news(workload, position, "Deleted", f"Deleted {event.reason.lower()} workload due to elapsed retention")
 

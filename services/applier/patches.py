@@ -243,13 +243,14 @@ def _smaller(found: JsonObject, workload: Workload) -> list[JsonObject]:
 
 
 def changes_told(found: JsonObject, workload: Workload) -> list[str]:
-    """What of an object is brought to what its job asks for, in Kueue's words."""
+    """What of an object is brought to what its job asks for, in Kueue's words; what its class comes to by now is brought without a word."""
     told: list[str] = []
     if _class_differs(found, workload):
         told.append(f"Updated workload priority class: {workload.key}")
     if _gates_differ(found, workload):
         told.append(f'Updated workload AdmissionGatedBy to "{gates_of(workload)}"')
-    if _pods_differ(found, workload) or not told:
+    revalued = object_at(found, "spec").get("priority", 0) != workload.spec.priority
+    if _pods_differ(found, workload) or not (told or revalued):
         told.append(f"Updated not matching Workload for suspended job: {workload.key}")
     return told
 

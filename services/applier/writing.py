@@ -16,7 +16,7 @@ from services.applier.citations import citation_patch, cites
 from services.applier.decisions import Decisions
 from services.applier.discarding import delete_job
 from services.applier.events.event_recorder import EventRecorder
-from services.applier.events.workload_events import created, updated
+from services.applier.events.workload_events import created, deleted, updated
 from services.applier.known_jobs import KnownJobs, SeenJobs
 from services.applier.later_decisions import is_overtaken
 from services.applier.manifests import finalizers_left
@@ -369,8 +369,9 @@ class ApplicationWriter:
 
     async def _discard(self, application: Application) -> None:
         """Take the object away, and the job with it if nothing is to be tried any more; what is gone is gone."""
-        if application.discard_job and application.job and not application.made_of_pods:
-            await delete_job(self._writer, application)
+        goes_along = application.discard_job and application.job and not application.made_of_pods
+        if goes_along and await delete_job(self._writer, application):
+            self._notices.record_all(deleted(application.of, self._notices.now))
         try:
             found = await self._writer.get(WORKLOADS, application.namespace, application.name)
             self._record_news(application, found)

@@ -119,6 +119,11 @@ def finished(workload: Workload, at: Millis) -> Iterator[ClusterEvent]:
     yield from _of_job(workload, workload.uid, at, "FinishedWorkload", message)
 
 
+def deleted(workload: Workload, at: Millis) -> Iterator[ClusterEvent]:
+    """The job of a workload that a rule has deactivated was retained long enough."""
+    yield from _of_job(workload, workload.uid, at, "Deleted", "Deleted job: deactivation retention period expired")
+
+
 def _of_job(workload: Workload, identity: str, at: Millis, reason: str, message: str) -> Iterator[ClusterEvent]:
     """On the job; where pods are a group and nothing else is there, on the first of them."""
     owner = workload.owner

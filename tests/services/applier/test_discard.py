@@ -1,5 +1,6 @@
 """How objects that are kept no longer go from the cluster."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from ops.production.process.clock import ScaledClock
 from ops.sandbox.embedded_cluster.api.in_process import InProcessClient, OpenGate
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from projections.workloads.lifecycle import Workload
+from services.applier.events.cluster_events import ClusterEvent
 from services.applier.events.event_recorder import EventRecorder
 from services.applier.plan import Application
 from services.applier.workloads.workload_finalizers import WorkloadKeeper
@@ -53,6 +55,19 @@ class Cluster:
         if uid and self.objects[resource.plural]["metadata"].get("uid", uid) != uid:
             raise ObjectConflict(name)
         self.done.append((f"delete {resource.plural}", name))
+
+
+class Recorded(EventRecorder):
+    """Events that are noted besides."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.noted: list[ClusterEvent] = []
+
+    def record_all(self, notices: Iterable[ClusterEvent]) -> None:
+        found = [*notices]
+        self.noted += found
+        super().record_all(found)
 
 
 JOB: dict[str, Any] = {"metadata": {"name": "j", "uid": "its own"}}
@@ -110,6 +125,16 @@ async def test_the_job_goes_first_and_what_is_gone_already_is_no_problem() -> No
     done = await discard(Cluster(workloads=free, jobs=JOB), discard_job=True)
     assert done == [("delete jobs", "j"), ("delete workloads", "w")]
     assert await discard(Cluster(), discard_job=True) == []
+
+
+async def test_of_a_job_that_is_deleted_it_is_told_and_of_none_that_is_gone() -> None:
+    for cluster, told in ((Cluster(jobs=JOB), ["Deleted job: deactivation retention period expired"]), (Cluster(), [])):
+        clock = ScaledClock()
+        spare = LowPriorityWrites(clock)
+        recorder = Recorded(cluster, spare, clock)
+        writer = ApplicationWriter(cluster, recorder, WorkloadKeeper(cluster, clock, spare))
+        await writer.write(application(discard_job=True))
+        assert [one.message for one in recorder.noted if (one.kind, one.name) == ("Job", "j")] == told
 
 
 async def test_a_job_that_came_after_it_under_the_same_name_stays() -> None:

@@ -93,6 +93,7 @@ def test_a_discarded_workload_takes_its_job_along_only_when_it_was_deactivated()
         (application,) = plan(room.world, "LOG_0", [KEY])
         assert application.discard and application.release
         assert application.discard_job is with_job and application.job == "j"
+        assert ("Deleted" in [one.reason for one in application.news]) is not with_job, "of the job it is told instead"
 
 
 def test_the_state_of_a_check_is_left_to_its_controller_unless_a_decision_has_set_it_since() -> None:

@@ -24,3 +24,5 @@ def test_what_of_a_workload_was_brought_to_its_job_is_told_in_the_words_for_it()
     ]
     others: JsonObject = {"metadata": {"annotations": {POD_SETS: "others"}}, "spec": {"podSets": []}}
     assert changes_told(others, WAITS) == ["Updated not matching Workload for suspended job: team/w"]
+    revalued = {**before, "spec": {**before["spec"], "priority": 7}}
+    assert changes_told(revalued, WAITS) == [], "its class has another value"
