@@ -371,6 +371,23 @@ def test_what_was_closed_and_what_was_learnt_since_come_to_what_the_log_says_now
             assert {one.kind for one in learnt} <= {LineKind.CREDIT, LineKind.CORRECTION}
 
 
+def test_what_has_a_price_or_another_one_by_now_is_taken_back_and_entered_again_though_as_much_was_held() -> None:
+    unpriced, old, new = ledger(), ledger(prices("old", 0)), ledger(prices("old", 0), prices("new", 0))
+    for one in (unpriced, old, new):
+        one.cards.entries.append(entry(FEBRUARY, FEBRUARY + HOUR))
+    for then, since in ((unpriced, old), (old, new)):
+        told = ledger(prices("old", 0))
+        told.carried = Carried(
+            before=then, now=since, windows=(Window(FEBRUARY, MARCH),), booked=MARCH, place="CONTROL/7"
+        )
+        learnt = list(pieces(told, Window(MARCH, MARCH + 1)))
+        assert [one.length for one in learnt] == [-HOUR, HOUR]
+        assert [one.prices.event.name if one.prices else "" for one in learnt] == [
+            *(one.prices.event.name if one.prices else "" for one in pieces(then, EVER)),
+            *(one.prices.event.name if one.prices else "" for one in pieces(since, EVER)),
+        ]
+
+
 def by_holder(found: Iterable[Piece]) -> dict[tuple[str, bool], int]:
     """How long each tenant held something, and how much of that was given back."""
     sums: Counter[tuple[str, bool]] = Counter()
