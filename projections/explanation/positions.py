@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from events.event import Millis
-from projections.fair_sharing.past_usage import past_usage
+from projections.fair_sharing.past_usage import usage_ranks
 from projections.fair_sharing.usage_mode import by_usage
 from projections.preemption.state import PreemptionState
 from projections.queues.order import place_of
@@ -27,13 +27,11 @@ def in_turn(world: PreemptionState, cluster_queue: str, places: Iterable[PlaceIn
 
     Rule: docs/rules/queues.md#order, docs/rules/fair-sharing.md#usage-order, docs/rules/fair-sharing.md#usage-preemptor
     """
-    in_line = sorted(places)
     if not by_usage(world, cluster_queue):
-        return in_line
-    local_queues = {place.key: world.workloads[place.key].local_queue for place in in_line}
-    used = {local_queue: past_usage(world, local_queue, at) for local_queue in set(local_queues.values())}
-    rank = {usage: number for number, usage in enumerate(sorted({*used.values()}))}
-    return sorted(in_line, key=lambda place: (place.key not in world.requests, rank[used[local_queues[place.key]]]))
+        return sorted(places)
+    local_queues = {place: world.workloads[place.key].local_queue for place in places}
+    ranks = usage_ranks(world, local_queues.values(), at)
+    return sorted(local_queues, key=lambda place: (place.key not in world.requests, ranks[local_queues[place]], place))
 
 
 def positions(world: PreemptionState, cluster_queue: str, at: Millis) -> list[Position]:

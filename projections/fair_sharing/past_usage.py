@@ -1,5 +1,6 @@
 """How much a local queue has used lately, as one number (docs/rules/fair-sharing.md#usage-score)."""
 
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache
 
@@ -31,6 +32,13 @@ def past_usage(world: LedgerState, local_queue: str, at: Millis) -> PastUsage:
         each = rule.resource_weights.get(resource)
         total += Fraction(amount, ONE * units_per_one(resource)) * (_exact(each) if each is not None else 1)
     return (False, total / weight)
+
+
+def usage_ranks(world: LedgerState, local_queues: Iterable[str], at: Millis) -> dict[str, int]:
+    """By local queue, how many different usages are less than its own: what sorts by it compares each usage once."""
+    used = {local_queue: past_usage(world, local_queue, at) for local_queue in sorted(set(local_queues))}
+    rank = {usage: number for number, usage in enumerate(sorted(set(used.values())))}
+    return {local_queue: rank[usage] for local_queue, usage in used.items()}
 
 
 @cache

@@ -4,7 +4,7 @@ Rule: docs/rules/fair-sharing.md#usage-victims
 """
 
 from events.event import Millis
-from projections.fair_sharing.past_usage import past_usage
+from projections.fair_sharing.past_usage import usage_ranks
 from projections.fair_sharing.state import LedgerState
 from projections.fair_sharing.usage_mode import by_usage
 from projections.quota.holders import HolderOrder
@@ -15,6 +15,5 @@ def in_order_of_usage(world: LedgerState, cluster_queue: str, row: list[HolderOr
     if not by_usage(world, cluster_queue):
         return row
     local_queues = {order[3]: world.workloads[order[3]].local_queue for order in row}
-    usage = {local_queue: past_usage(world, local_queue, at) for local_queue in sorted(set(local_queues.values()))}
-    rank = {score: -number for number, score in enumerate(sorted(set(usage.values())))}
-    return sorted(row, key=lambda order: (rank[usage[local_queues[order[3]]]], order))
+    ranks = usage_ranks(world, local_queues.values(), at)
+    return sorted(row, key=lambda order: (-ranks[local_queues[order[3]]], order))

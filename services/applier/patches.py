@@ -183,6 +183,10 @@ def _gates_differ(found: JsonObject, workload: Workload) -> bool:
     return object_at(found["metadata"], "annotations").get(ADMISSION_GATED_BY, "") != gates_of(workload)
 
 
+def _priority_differs(found: JsonObject, workload: Workload) -> bool:
+    return bool(object_at(found, "spec").get("priority", 0) != workload.spec.priority)
+
+
 def _class_differs(found: JsonObject, workload: Workload) -> bool:
     """Whether an object names another priority class than its job; while it shows quota that of its pods, or none, stays."""
     shown, named = object_at(object_at(found, "spec"), "priorityClassRef"), workload.spec.priority_class
@@ -200,7 +204,7 @@ def spec_differs(found: JsonObject, workload: Workload) -> bool:
     somebody else has written are known by their names and counts alone.
     """
     spec = object_at(found, "spec")
-    if spec.get("priority", 0) != workload.spec.priority or _class_differs(found, workload):
+    if _priority_differs(found, workload) or _class_differs(found, workload):
         return True
     if workload.finished:
         return False
@@ -228,7 +232,7 @@ def priority_patch(found: JsonObject, workload: Workload) -> JsonObject | None:
     asked = workload.spec
     if asked.workload_class is None or asked.origin:
         return None
-    if object_at(found, "spec").get("priority", 0) == asked.priority:
+    if not _priority_differs(found, workload):
         return None
     meta = {"resourceVersion": found["metadata"]["resourceVersion"]}
     return {"metadata": meta, "spec": {"priority": asked.priority}}
@@ -249,8 +253,7 @@ def changes_told(found: JsonObject, workload: Workload) -> list[str]:
         told.append(f"Updated workload priority class: {workload.key}")
     if _gates_differ(found, workload):
         told.append(f'Updated workload AdmissionGatedBy to "{gates_of(workload)}"')
-    revalued = object_at(found, "spec").get("priority", 0) != workload.spec.priority
-    if _pods_differ(found, workload) or not (told or revalued):
+    if _pods_differ(found, workload) or not (told or _priority_differs(found, workload)):
         told.append(f"Updated not matching Workload for suspended job: {workload.key}")
     return told
 

@@ -140,12 +140,12 @@ def _read_cut(vendor: Vendor, node: str, text: str) -> tuple[Card, ...]:
     if not known:
         raise BadAnnotation(key=vendor.register, part=text[:_SHOWN], problem="names no profile such as 3g.20gb")
     profiles = msgspec.json.encode(found.profiles, order="deterministic").decode()
-    most = {MOST: max(profile.slices for profile in known), PROFILES: profiles}
+    cut = {MOST: max(profile.slices for profile in known), PROFILES: profiles}
     memory = max(profile.memory for profile in known)
-    return tuple(_card_cut(vendor, node, place, one, memory, most) for place, one in enumerate(found.devices))
+    return tuple(_card_cut(vendor, node, place, one, memory, cut) for place, one in enumerate(found.devices))
 
 
-def _card_cut(vendor: Vendor, node: str, place: int, one: _Cut, memory: int, most: dict[str, int | str]) -> Card:
+def _card_cut(vendor: Vendor, node: str, place: int, one: _Cut, memory: int, cut: dict[str, int | str]) -> Card:
     """A card that is cut into slices, by its own number or its place on the node where it has none. Raises `BadAnnotation`."""
     index = int(one.index) if one.index.isascii() and one.index.isdigit() else place
     return Card(
@@ -155,7 +155,7 @@ def _card_cut(vendor: Vendor, node: str, place: int, one: _Cut, memory: int, mos
         memory=memory,
         model=vendor.word,
         mode="",
-        custom={"index": str(index), "minor": one.minor.strip() or str(index), **most},
+        custom={"index": str(index), "minor": one.minor.strip() or str(index), **cut},
     )
 
 

@@ -94,12 +94,16 @@ def application(**changes: Any) -> Application:
     )
 
 
-async def discard(cluster: Cluster, **changes: Any) -> list[tuple[str, str]]:
+async def noted_while_discarded(cluster: Cluster, **changes: Any) -> list[ClusterEvent]:
     clock = ScaledClock()
     spare = LowPriorityWrites(clock)
-    await ApplicationWriter(cluster, EventRecorder(cluster, spare, clock), WorkloadKeeper(cluster, clock, spare)).write(
-        application(**changes)
-    )
+    recorder = Recorded(cluster, spare, clock)
+    await ApplicationWriter(cluster, recorder, WorkloadKeeper(cluster, clock, spare)).write(application(**changes))
+    return recorder.noted
+
+
+async def discard(cluster: Cluster, **changes: Any) -> list[tuple[str, str]]:
+    await noted_while_discarded(cluster, **changes)
     return cluster.done
 
 
@@ -129,12 +133,8 @@ async def test_the_job_goes_first_and_what_is_gone_already_is_no_problem() -> No
 
 async def test_of_a_job_that_is_deleted_it_is_told_and_of_none_that_is_gone() -> None:
     for cluster, told in ((Cluster(jobs=JOB), ["Deleted job: deactivation retention period expired"]), (Cluster(), [])):
-        clock = ScaledClock()
-        spare = LowPriorityWrites(clock)
-        recorder = Recorded(cluster, spare, clock)
-        writer = ApplicationWriter(cluster, recorder, WorkloadKeeper(cluster, clock, spare))
-        await writer.write(application(discard_job=True))
-        assert [one.message for one in recorder.noted if (one.kind, one.name) == ("Job", "j")] == told
+        noted = await noted_while_discarded(cluster, discard_job=True)
+        assert [one.message for one in noted if (one.kind, one.name) == ("Job", "j")] == told
 
 
 async def test_a_job_that_came_after_it_under_the_same_name_stays() -> None:
