@@ -9,7 +9,7 @@ EACH ?= 12
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help install demo test lint site screenshots simulate months lives fuzz chaos coverage mutants bench peers differences refusals lock clean
+.PHONY: help install demo test lint site screenshots simulate months lives fuzz chaos coverage mutants bench peers differences refusals suites lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -37,11 +37,12 @@ test: $(READY) ## run every test, and the checks of style and structure
 	@$(BIN)/pytest --numprocesses 3 --dist worksteal
 	@$(BIN)/python -m tests.figures
 
-lint: $(READY) ## check style, structure and types
+lint: $(READY) ## check style, structure and types, and that every test can be imported
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports
 	@$(BIN)/basedpyright
+	@found=$$($(BIN)/pytest --collect-only --quiet) || { echo "$$found" | tail -60; exit 1; }
 
 site: $(READY) ## make docs/ into a site under build/site, without network
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -84,6 +85,9 @@ refusals: $(READY) ## put objects by chance that may not be stored before Kueue'
 
 differences: $(READY) ## have small worlds by chance decided by Kueue's manager and by kuelog, and say where they differ (SEED, WORLDS=40; after make peers)
 	@$(BIN)/python -m tests.peers.decided_beside_kueue --seed $(SEED) --worlds $(WORLDS)
+
+suites: $(READY) ## run Kueue's own integration suites with kuelog in the place of its controllers (SUITES="scheduler tas"; after make peers)
+	@$(BIN)/python -m tests.peers.suites.run $(SUITES)
 
 lock: ## resolve the lock file anew, and from it those of the image
 	@$(LOCK) --all-extras --group test --group lint --group build --group docs pyproject.toml -o requirements.lock

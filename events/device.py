@@ -43,6 +43,8 @@ class DevicesRegistered(Event, frozen=True, kw_only=True, tag="DevicesRegistered
     """Vendors whose plugin leaves HAMi's handshake unanswered while the node offers none of their cards."""
     soft_split: bool = False
     """Whether the node splits Ascend cards by software."""
+    never_soft_split: bool = False
+    """Whether the node says that it does not, whatever HAMi's configuration says of all nodes."""
     link_scores: dict[str, str] = {}
     """By annotation, what MetaX's plugin tells of how so many cards of the node would be linked, and what giving them would break."""
 

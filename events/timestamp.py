@@ -7,6 +7,7 @@ from events.event import Millis
 
 _FORM = re.compile(r"^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$")
 _DAY = 86_400_000
+_LAST_HOUR, _LAST_MINUTE = 23, 59
 
 
 class BadTimestamp(ValueError):
@@ -26,6 +27,8 @@ def parse_timestamp(text: str) -> Millis:
     year, month, day, hour, minute, second = (int(part) for part in found.groups()[:6])
     millis = int((found.group(7) or "0").ljust(3, "0")[:3])
     days = days_from_civil(year, month, day)
+    if civil_from_days(days) != (year, month, day) or hour > _LAST_HOUR or max(minute, second) > _LAST_MINUTE:
+        raise BadTimestamp(text)
     total = days * _DAY + ((hour * 60 + minute) * 60 + second) * 1000 + millis
     if found.group(8):
         shift = (int(found.group(9)) * 60 + int(found.group(10))) * 60_000

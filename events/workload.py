@@ -264,7 +264,10 @@ class PodsReady(Event, frozen=True, kw_only=True, tag="PodsReady.v1"):
 
 
 class PodsGone(Event, frozen=True, kw_only=True, tag="PodsGone.v1"):
-    """The workload is suspended and no pod of it is active any more; `decision` is what had suspended it."""
+    """The workload is suspended and no pod of it is active any more.
+
+    `decision` is what had suspended it; of a Workload without a job, how often it was evicted, as its object says.
+    """
 
     workload: str
     decision: str = ""

@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 
 from events.json_object import JsonObject
-from events.timestamp import format_timestamp
 from ops.production.cards_view import card_views, domain_capacities, flavor_offers, model_capacities, unwanted
 from ops.production.claimed_view import device_rows
 from ops.queries.clusters_view import worker_clusters
@@ -15,7 +14,7 @@ from ops.queries.patience import Patience
 from ops.queries.point import NotOnTheLog, Point
 from ops.queries.queue_explained import explain_queue
 from ops.queries.stored import in_order
-from ops.queries.time_travel import WorldAt
+from ops.queries.time_travel import WorldAt, stamp
 from ops.queries.topology_view import flavor_domains
 from projections.configuration import Configuration, refused_because
 from projections.devices.registration.node_lock import waited_for
@@ -107,8 +106,7 @@ def cards_answer(moment: WorldAt, *, node: str = "", model: str = "") -> JsonObj
     """Every card with its slices, or those of a node or model; what flavors offer, and what is free of each model."""
     world = moment.world
     answer = {
-        "at": format_timestamp(moment.at),
-        "sequences": moment.upto,
+        **stamp(moment),
         "cards": card_views(world, node=node, model=model),
         "locks": [waited_for(world, name, moment.at) for name in sorted(world.node_locks)],
         "unwanted": unwanted(world),

@@ -7,7 +7,7 @@ import msgspec
 from events.codec import NotOurs, decode_commit
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
-from events.timestamp import format_timestamp
+from events.timestamp import format_exactly
 from ops.production.log.streams import LogStreams, streams_in
 from ops.queries.log_times import LogTimes
 from ops.queries.time_travel import as_of, first, moment, reaching, rests_on, until
@@ -56,7 +56,7 @@ def point_at(entries: Entries, text: str = "", times: LogTimes | None = None) ->
         return _at_sequence(entries, streams_in(entries), stream, int(number), times)
     at = moment(text, began)
     if at < began:
-        raise NotOnTheLog(f"{text} is before the log, which begins at {format_timestamp(began)}")
+        raise NotOnTheLog(f"{text} is before the log, which begins at {format_exactly(began)}")
     return Point(entries=until(entries, at, times), at=at, ended=at >= ended)
 
 

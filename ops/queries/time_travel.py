@@ -6,13 +6,13 @@ import msgspec
 
 from events.event import Millis
 from events.subjects import CONTROL
-from events.timestamp import BadTimestamp, format_timestamp, parse_timestamp
+from events.timestamp import BadTimestamp, format_exactly, parse_timestamp
+from ops.production.configuration.durations import duration
 from ops.production.log.streams import streams_in
 from ops.queries.log_times import LogTimes
 from ops.queries.replay import fold_up
 from projections.world import World
 from services.runtime.log_port import Entry
-from services.watcher.fields.quantities import duration
 
 Entries = Mapping[str, Sequence[Entry]]
 
@@ -64,7 +64,12 @@ def rests_on(entries: Entries) -> dict[str, int]:
 
 def as_of(at: Millis, upto: Mapping[str, int]) -> str:
     """What an answer rests on, as text: the time, then each stream with its last sequence."""
-    return f"{format_timestamp(at)}, " + ", ".join(f"{name} {last}" for name, last in upto.items())
+    return f"{format_exactly(at)}, " + ", ".join(f"{name} {last}" for name, last in upto.items())
+
+
+def stamp(found: WorldAt) -> dict[str, object]:
+    """The time of an answer and the last sequence of each stream that it rests on, as plain values."""
+    return {"at": format_exactly(found.at), "sequences": found.upto}
 
 
 def moment(text: str, began: Millis) -> Millis:

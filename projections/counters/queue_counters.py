@@ -52,7 +52,7 @@ from projections.counters.course import (
 )
 from projections.counters.gate_removals import GateRemovals, let_through, waiting_members
 from projections.counters.preemption_outcomes import Preemption, PreemptionOutcomes
-from projections.counters.series import GATE_REMOVAL, CountedSeries
+from projections.counters.series import COMMITS, EVENTS, GATE_REMOVAL, CountedSeries
 from projections.counters.skipped_heads import SkippedHeads
 from projections.counters.undecided_workloads import Creation, UndecidedWorkloads
 from projections.object_versions import ObjectVersions
@@ -67,8 +67,6 @@ from projections.workloads.variant_families import VariantFamilies
 ADMITTER = "admitter"
 WASTED = "kuelog_preemptions_wasted_total"
 """By the queue of who preempted and the rule, as Kueue tells preemptions."""
-COMMITS, EVENTS = "kuelog_commits_total", "kuelog_events_total"
-"""By author, and by author and type, of the one partition that is folded: its name is put in front where they are exported."""
 
 
 class QueueCounters:
@@ -76,7 +74,7 @@ class QueueCounters:
 
     def __init__(self, partition: str = FIRST) -> None:
         self.trail = Trail()
-        counted = CountedSeries(self.trail)
+        counted = self._counted = CountedSeries(self.trail)
         self.counts, self.times, self.latest = counted.counts, counted.times, counted.latest
         self._count, self._took = counted.count, counted.took
         self._count_both, self._took_both = counted.count_both, counted.took_both
@@ -108,6 +106,11 @@ class QueueCounters:
         for event in events:
             self._count(EVENTS, author, type(event).__name__)
             self.fold(event, at, sequence)
+
+    @property
+    def dropped(self) -> int:
+        """For how many queues that are gone series were dropped, since this was made."""
+        return self._counted.dropped
 
     def settle(self) -> None:
         """What has been folded so far will not be taken back."""
@@ -144,6 +147,8 @@ class QueueCounters:
                 self._see_pod(event, at)
             case ObjectRemoved(kind="Pod"):
                 self._gates.gone(event.namespace, event.name)
+            case ObjectRemoved(kind="ClusterQueue" | "LocalQueue"):
+                self._counted.drop(event)
             case WorkloadSliceReplaced() | WorkloadSliceDropped():
                 replaced = self._courses.get(event.workload)
                 if isinstance(event, WorkloadSliceReplaced) and replaced is not None:

@@ -1,5 +1,6 @@
 """Counts and histograms by name and labels, to which something is added and from which the last can be taken back."""
 
+from events.control import ObjectRemoved
 from events.event import Millis
 from projections.counters.counted_so_far import Series
 from projections.counters.course import Course, name_and_namespace
@@ -16,6 +17,8 @@ from projections.counters.histogram import (
 )
 from projections.trail import Trail
 
+COMMITS, EVENTS = "kuelog_commits_total", "kuelog_events_total"
+"""By author, and by author and type, of the one partition that is folded: its name is put in front where they are exported."""
 GATE_REMOVAL = "kueue_pod_scheduling_gate_removal_seconds"
 BOUNDS: dict[str, Bounds] = {
     GATE_REMOVAL: SECONDS,
@@ -25,6 +28,16 @@ BOUNDS: dict[str, Bounds] = {
     "kueue_workload_creation_latency_seconds": SHORT,
 }
 """Of histograms whose buckets are others than `HOURS`."""
+_OF_LOCAL_QUEUES = "kueue_local_queue_"
+_OF_NO_QUEUE = frozenset(
+    {
+        "kueue_admission_attempts_total",
+        "kueue_cohort_subtree_admitted_workloads_total",
+        "kueue_workload_creation_latency_seconds",
+        COMMITS,
+        EVENTS,
+    }
+)
 
 
 class CountedSeries:
@@ -36,6 +49,8 @@ class CountedSeries:
         self.times: dict[Series, Histogram] = {}
         self.latest: dict[tuple[Series, int], Observation] = {}
         """The last observation of a workload in each bucket, since this was made: an example of what is counted there."""
+        self.dropped = 0
+        """For how many queues that are gone series were dropped, since this was made."""
 
     def count(self, *series: str) -> None:
         """One more, by name and labels."""
@@ -62,3 +77,24 @@ class CountedSeries:
             if course.uid:
                 place = (name, *labels), bucket_of(BOUNDS.get(name, HOURS), seen.took)
                 self._trail.put(self.latest, place, seen)
+
+    def drop(self, queue: ObjectRemoved) -> None:
+        """Forget the series of a queue that is gone: one of its name that comes later begins at 0.
+
+        Rule: docs/metrics.md#queues-gone
+        """
+        self.dropped += 1
+        for series in [one for one in self.counts if _is_of(one, queue)]:
+            self._trail.drop(self.counts, series)
+        for series in [one for one in self.times if _is_of(one, queue)]:
+            self._trail.drop(self.times, series)
+        for place in [one for one in self.latest if _is_of(one[0], queue)]:
+            self._trail.drop(self.latest, place)
+
+
+def _is_of(series: Series, queue: ObjectRemoved) -> bool:
+    family = series[0]
+    if family.startswith(_OF_LOCAL_QUEUES):
+        return queue.kind == "LocalQueue" and series[1:3] == (queue.name, queue.namespace)
+    where = 2 if family == GATE_REMOVAL else 1
+    return queue.kind == "ClusterQueue" and family not in _OF_NO_QUEUE and series[where] == queue.name

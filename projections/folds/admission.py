@@ -65,6 +65,7 @@ from projections.workloads.lifecycle import (
 )
 from projections.workloads.pods import is_single_pod
 from projections.workloads.pods_ready import waits_for_start
+from projections.workloads.second_pass import delay_after
 from projections.workloads.slices import slices_beside
 from projections.workloads.stops import Requeue
 
@@ -140,7 +141,8 @@ def _evolve_workload(  # noqa: C901 - one case per event
             world.put_workload(not_admitted(workload, world.settings, position))
         case UnhealthyNodesChanged():
             # What was tried before says nothing of these.
-            again = SecondPass(placed=workload.second_pass.placed, unhealthy_nodes=event.nodes)
+            again_at = position.at + delay_after(0) if event.nodes else 0
+            again = SecondPass(placed=workload.second_pass.placed, unhealthy_nodes=event.nodes, again_at=again_at)
             world.put_workload(replace(workload, second_pass=again, decided=position.sequence))
         case WorkloadAdmitted():
             condition = true_condition(ADMITTED, "Admitted", "The workload is admitted", workload, position)

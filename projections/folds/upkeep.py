@@ -32,7 +32,7 @@ from projections.workloads.lifecycle import (
     with_news,
     without_conditions,
 )
-from projections.workloads.pods import made_of_pods
+from projections.workloads.pods import goes_with_its_job
 from projections.workloads.stops import Requeue
 
 UpkeepEvent: TypeAlias = (
@@ -123,9 +123,8 @@ def _orphaned(workload: Workload, position: LogPosition) -> Workload:
 
 def _discarded(workload: Workload, event: WorkloadDiscarded, position: LogPosition) -> Workload:
     workload = replace(workload, in_cluster=replace(workload.in_cluster, discarded=event.reason))
-    owner = workload.owner
-    goes_with_its_job = owner is not None and owner.kind != "Workload" and not made_of_pods(workload)
-    if event.reason is DiscardReason.DELETED or (event.reason is DiscardReason.DEACTIVATED and goes_with_its_job):
+    goes_along = event.reason is DiscardReason.DEACTIVATED and goes_with_its_job(workload)
+    if event.reason is DiscardReason.DELETED or goes_along:
         return workload
     return with_news(workload, position, "Deleted", f"Deleted {event.reason.lower()} workload due to elapsed retention")
 

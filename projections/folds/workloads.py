@@ -6,7 +6,6 @@ from msgspec.structs import replace
 
 from events.application import FAILED_TO_START, DecisionApplied, DecisionRejected
 from events.settings import SettingsObserved
-from events.whole_number import whole_number
 from events.workload import (
     CheckReported,
     CheckState,
@@ -38,13 +37,14 @@ from projections.preemption.claims import end_claim
 from projections.preemption.protection_by_time import begin_protection
 from projections.preemption.requested import end_request
 from projections.preemption.state import PreemptionState
-from projections.queues.enqueue import depends_on_namespace
+from projections.queues.enqueue import depends_on_namespace, reclass
 from projections.queues.equivalence import equivalence_of
 from projections.queues.order import put_in_line
 from projections.quota.charge_quota import charge_quota, recharge
 from projections.sorted_keys import SortedKeys
 from projections.trail import Trail
 from projections.workloads.changed_part import changed_part
+from projections.workloads.decision_mark import number_in
 from projections.workloads.in_cluster import InCluster
 from projections.workloads.lifecycle import (
     DEACTIVATION_TARGET,
@@ -57,7 +57,7 @@ from projections.workloads.lifecycle import (
     true_condition,
     with_condition,
 )
-from projections.workloads.pods import found_running, runs_without_quota, with_waiting_for_pods
+from projections.workloads.pods import ends_last_attempt, found_running, runs_without_admission, with_waiting_for_pods
 from projections.workloads.pods_ready import pods_ready
 from projections.workloads.preemption_gates import with_preemption_gate, with_preemption_gates
 from projections.workloads.slices import ELASTIC_JOBS
@@ -84,7 +84,7 @@ def evolve_workloads(world: PreemptionState, event: WorkloadFact, position: LogP
             world.put_workload(replace(changed, seen=position.sequence))
         case PodsGone():
             # A stop that was seen late says nothing about the attempt that was stopped since.
-            if _sequence(event.decision) >= workload.stops.stopped_by:
+            if ends_last_attempt(workload, event.decision):
                 gone = replace(workload, stops=replace(workload.stops, pods_gone=event.decision))
                 world.put_workload(_turned(gone, position) if _was_let_run(workload, event.decision) else gone)
         case JobUnsuspended():
@@ -131,7 +131,7 @@ def forget_written(world: PreemptionState) -> None:
 def _was_let_run(workload: Workload, decision: str) -> bool:
     """Whether a job that stands still by this decision was let run by it."""
     admission = workload.admission
-    return workload.should_run and admission is not None and _sequence(decision) >= admission.reservation
+    return workload.should_run and admission is not None and number_in(decision) >= admission.reservation
 
 
 def _owned(workload: Workload, owner: Owner) -> Workload:
@@ -191,7 +191,7 @@ def _applied(world: PreemptionState, workload: Workload, event: DecisionApplied)
 def _of_the_past(event: CheckReported, before: CheckStatus) -> bool:
     """Whether the report is about an earlier attempt; an object without a mark still shows what was written first."""
     if event.decision:
-        return _sequence(event.decision) < before.decided
+        return number_in(event.decision) < before.decided
     return before.decided > 0 and event.check.state is CheckState.PENDING
 
 
@@ -323,7 +323,7 @@ def reclassify(world: PreemptionState, workload: Workload) -> Workload:
 def _has_to_show(before: Workload, after: Workload) -> bool:
     """Whether its object, or its pods, have to become something else by what was changed alone."""
     waits = before.condition(WAITING_FOR_PODS) is not after.condition(WAITING_FOR_PODS)
-    to_end = runs_without_quota(after) and before.spec.members != after.spec.members
+    to_end = runs_without_admission(after) and before.spec.members != after.spec.members
     return waits or to_end or _others(before, after) or _shown(before.spec) != _shown(after.spec)
 
 
@@ -345,10 +345,8 @@ def _easier_to_preempt(before: Workload, after: Workload) -> bool:
 def _reclaim(world: PreemptionState, workload: Workload, counts: dict[str, int], position: LogPosition) -> None:
     if not enabled(world.settings, "ReclaimablePods"):
         return
-    changed = replace(workload, reclaimable=dict(sorted(counts.items())), seen=position.sequence)
-    changed = reclassify(world, changed)
-    world.put_workload(changed)
-    recharge(world.holding, world.quota, world.trail, changed)
+    reclass(world, replace(workload, reclaimable=dict(sorted(counts.items())), seen=position.sequence))
+    recharge(world.holding, world.quota, world.trail, world.workloads[workload.key])
 
 
 def leave(world: PreemptionState, workload: Workload) -> Workload:
@@ -394,7 +392,3 @@ def _forget(world: PreemptionState, workload: Workload) -> None:
     if workload.spec.variant_of:
         world.trail.take(world.variants, workload.spec.variant_of, workload.key)
         world.work.mark_dirty(workload.spec.variant_of)
-
-
-def _sequence(decision: str) -> int:
-    return whole_number(decision.rpartition("/")[2]) or 0

@@ -209,7 +209,9 @@ def _past(world: LedgerState, local_queue: LocalQueueObserved, key: str, at: Mil
         return None
     now = sampled_at(world.settings, at)
     ledger = settled(world.ledgers.get(key, UsageRecord(at=now)), rule, now)
-    consumed = {name: amount >> BITS for name, amount in sorted(ledger.consumed.items())}
+    queue = world.cluster_queues.get(local_queue.cluster_queue)
+    covered = {name for group in queue.groups for name in group.resources} if queue is not None else set[str]()
+    consumed = {name: ledger.consumed.get(name, 0) >> BITS for name in sorted(covered | ledger.consumed.keys())}
     return PastUse(consumed, max(now, ledger.at))
 
 

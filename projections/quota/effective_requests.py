@@ -1,6 +1,6 @@
 """What the pods of a workload ask for together, as it is charged to the quota (docs/rules/quota.md#pod-requests)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 
 from events.amount import Requests, add, add_requests, multiply, scale_requests
@@ -11,6 +11,7 @@ from events.settings import SettingsObserved, Transformation, TransformationStra
 from projections.devices.card_config import HAMI, CardConfig
 
 PODS = "pods"
+NOTHING_COUNTED: Mapping[str, Collection[str]] = {}
 
 
 def has_quota_of_pods(queue: ClusterQueueObserved) -> bool:
@@ -62,7 +63,7 @@ def pod_set_requests(
         if not resource.startswith(settings.exclude_resource_prefixes or ("\0",))
     }
     if settings.transformations:
-        kept = transform(kept, settings.transformations)
+        kept = transform(kept, settings.transformations, config.per_card if settings.device_totals else {})
     if pod_set.claims is not None:
         kept = {name: amount for name, amount in kept.items() if name not in pod_set.claims.replaced}
         kept = add_requests(kept, pod_set.claims.charged)
@@ -72,8 +73,15 @@ def pod_set_requests(
     return total
 
 
-def transform(requests: Mapping[str, int], rules: Sequence[Transformation]) -> Requests:
-    """Resources counted as others (docs/rules/quota.md#transformations); exact until the end, then rounded up."""
+def transform(
+    requests: Mapping[str, int],
+    rules: Sequence[Transformation],
+    counted: Mapping[str, Collection[str]] = NOTHING_COUNTED,
+) -> Requests:
+    """Resources counted as others (docs/rules/quota.md#transformations); exact until the end, then rounded up.
+
+    By count of cards, what is `counted` for each of them already is not multiplied by it again.
+    """
     by_input = {rule.input: rule for rule in rules}
     kept: Requests = {}
     generated: dict[str, Fraction] = {}
@@ -83,7 +91,7 @@ def transform(requests: Mapping[str, int], rules: Sequence[Transformation]) -> R
             kept[resource] = add(kept.get(resource, 0), amount)
             continue
         value = Fraction(amount, units_per_one(resource))
-        if rule.multiply_by and rule.multiply_by in requests:
+        if rule.multiply_by in requests and resource not in counted.get(rule.multiply_by, ()):
             value *= Fraction(requests[rule.multiply_by], units_per_one(rule.multiply_by))
         for name, factor in rule.outputs.items():
             generated[name] = generated.get(name, Fraction(0)) + value * parse_quantity(factor)

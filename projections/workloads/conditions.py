@@ -4,6 +4,8 @@ With the gate UnadmittedWorkloadsObservability (on) every cause has a reason of 
 missing. Without it the reasons fall back to Kueue's older, broader ones.
 """
 
+from collections.abc import Collection
+
 from msgspec.structs import replace
 
 from events.settings import SettingsObserved
@@ -31,11 +33,11 @@ PENDING = "PendingEvaluation"
 PENDING_MESSAGE = "Workload is pending evaluation in the scheduling queue"
 GATE_CLEARED_MESSAGE = "AdmissionGatedBy cleared, waiting for quota reservation"
 
-STANDING = frozenset({"Misconfigured", "Suspended", "Deactivated", GATED, "OnHold", "BudgetExhausted"})
-"""Reasons that end as soon as the workload is in line again; any other stays until the next attempt."""
-
 SILENT = frozenset({"Backoff", WAITING_FOR_PODS})
-"""Reasons to be parked that QuotaReserved does not show: requeueState does, or a condition of their own."""
+"""Reasons to be parked that QuotaReserved does not show by itself: requeueState does, or a condition of their own."""
+
+STANDING = frozenset({"Misconfigured", "Suspended", "Deactivated", GATED, "OnHold", "BudgetExhausted"}) | SILENT
+"""Reasons that end as soon as the workload is in line again; any other stays until the next attempt."""
 
 _BROADER = {
     "Misconfigured": "Inadmissible",
@@ -78,19 +80,27 @@ def not_shown(settings: SettingsObserved, reason: str) -> bool:
 def parked(
     workload: Workload, settings: SettingsObserved, reason: str, message: str, position: LogPosition
 ) -> Workload:
-    """The workload with the conditions that it gets when it is parked."""
-    if not_shown(settings, reason):
+    """The workload with the conditions that it gets when it is parked.
+
+    What QuotaReserved does not show else it does where that names what held the workload back until now, and is over.
+    """
+    if not_shown(settings, reason) and not (reason in SILENT and _names(workload, settings, STANDING)):
         return workload
     return without_quota(workload, settings, reason, message, position)
 
 
+def _names(workload: Workload, settings: SettingsObserved, reasons: Collection[str]) -> bool:
+    """Whether QuotaReserved names one of these, and is to say so when that is over; older Kueues leave it there until the next attempt."""
+    current = workload.condition(QUOTA_RESERVED)
+    return current is not None and current.reason in reasons and enabled(settings, OBSERVABILITY)
+
+
 def in_line(workload: Workload, settings: SettingsObserved, position: LogPosition) -> Workload:
     """The workload with the conditions that it gets when it is queued: what held it back has ended."""
-    current = workload.condition(QUOTA_RESERVED)
-    if current is None:
+    if workload.condition(QUOTA_RESERVED) is None:
         explicit = enabled(settings, OBSERVABILITY) and enabled(settings, EXPLICIT_STATUS)
         return without_quota(workload, settings, PENDING, PENDING_MESSAGE, position) if explicit else workload
-    if current.reason in STANDING | _OLDER and enabled(settings, OBSERVABILITY):
+    if _names(workload, settings, STANDING | _OLDER):
         return without_quota(workload, settings, PENDING, PENDING_MESSAGE, position)
     return not_admitted(workload, settings, position)
 

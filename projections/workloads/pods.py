@@ -5,8 +5,10 @@ from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
 
+from events.whole_number import whole_number
 from events.workload import ConditionStatus, MemberState
 from projections.log_position import LogPosition
+from projections.workloads.decision_mark import number_in
 from projections.workloads.lifecycle import EVICTED, WAITING_FOR_PODS, Admission, Workload, condition_at, with_condition
 
 _MADE_OF_PODS = frozenset(
@@ -18,6 +20,12 @@ def made_of_pods(workload: Workload) -> bool:
     """Whether no job starts and stops its pods: each is let through its gate and deleted by itself."""
     owner = workload.owner
     return owner is not None and (owner.api_version.rpartition("/")[0], owner.kind) in _MADE_OF_PODS
+
+
+def goes_with_its_job(workload: Workload) -> bool:
+    """Whether it is a job's that is started and stopped on its behalf alone, and so is deleted with it: no pods, and no variant."""
+    owner = workload.owner
+    return owner is not None and owner.kind != "Workload" and not made_of_pods(workload)
 
 
 def is_single_pod(workload: Workload) -> bool:
@@ -32,17 +40,29 @@ def stands_still(workload: Workload) -> bool:
     return workload.applied >= workload.stops.stopped_by and not has_live_pods(workload)
 
 
+def ends_last_attempt(workload: Workload, stop: str) -> bool:
+    """Whether pods that are gone by this stop, as `PodsGone` names it, are those of the attempt that was stopped last.
+
+    Rule: docs/rules/eviction.md#without-a-job
+    """
+    if workload.owner is not None:
+        return number_in(stop) >= workload.stops.stopped_by
+    return workload.evicted and whole_number(stop) == sum(one.count for one in workload.stops.evictions)
+
+
 def has_live_pods(workload: Workload) -> bool:
     """Whether a pod that is its member runs."""
     return any(one.state is MemberState.LIVE for one in workload.spec.members)
 
 
-def runs_without_quota(workload: Workload) -> bool:
-    """Whether a pod of it runs that nobody has let in: somebody took its gate away.
+def runs_without_admission(workload: Workload) -> bool:
+    """Whether a pod of it runs that nobody has let in, or not yet: somebody took its gate away. Those of who is evicted have to end anyway.
 
     Rule: docs/rules/eviction.md#by-hand
     """
-    return made_of_pods(workload) and not workload.reserved and not workload.finished and has_live_pods(workload)
+    if not made_of_pods(workload) or workload.finished or not has_live_pods(workload):
+        return False
+    return not workload.reserved or not (workload.pods_may_run or workload.evicted)
 
 
 class OfPodSet(Protocol):

@@ -20,7 +20,7 @@ from projections.queues.waiting import requested_by
 from projections.workloads.decision_mark import number_here
 from projections.workloads.in_cluster import News
 from projections.workloads.lifecycle import EVICTED, PODS_READY, Workload
-from projections.workloads.pods import made_of_pods, runs_without_quota, with_room
+from projections.workloads.pods import goes_with_its_job, made_of_pods, runs_without_admission, with_room
 from projections.workloads.slices import steers_job
 from projections.workloads.variants import acting_for, as_shown, has_its_parent, with_variants
 from services.applier.manifests import NOT_ADMITTED, injections, job_should_run, originals, workload_status
@@ -69,7 +69,7 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     stopping: bool = False
     """It is evicted, and its quota is released once its pods have ended."""
     never_let_in: bool = False
-    """Pods of it run although it holds no quota: they are ended, unless the object shows quota."""
+    """Pods of it run although it is not admitted: they are ended."""
     why: tuple[str, str] = ("", "")
     """Reason and message of the condition on pods that have to end."""
     deactivated: int = 0
@@ -174,7 +174,7 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def made_of_pods(self) -> bool:
         """Whether no job starts and stops its pods."""
-        return self.kind is not None and self.kind.reader == "pods"
+        return made_of_pods(self.of)
 
     def turns(self, job: JsonObject) -> bool:
         """Whether a job as it was found is let run or stopped by this, and not only marked or put right."""
@@ -231,7 +231,7 @@ def _decided_is_shown(world: DeviceState, workload: Workload) -> bool:
         and workload.in_cluster.job_turned > workload.shown
     ):
         return False
-    if runs_without_quota(workload) and workload.seen > workload.shown:
+    if runs_without_admission(workload) and workload.seen > workload.shown:
         return False
     return not _runs_here(world, workload) or not _at_the_gate(world, workload)
 
@@ -289,7 +289,7 @@ def _application(world: PlanState, partition: str, workload: Workload) -> Applic
         api_version=workload.owner.api_version if workload.owner is not None else "",
         injections=injections(world, acting) if run else (),
         stopping=workload.evicted and workload.reserved,
-        never_let_in=runs_without_quota(workload),
+        never_let_in=runs_without_admission(workload),
         why=_why(workload),
         deactivated=0 if workload.spec.active else workload.stops.deactivated_by,
         activated=workload.stops.deactivated_by if workload.spec.active and workload.spec.variant_of else 0,
@@ -298,7 +298,7 @@ def _application(world: PlanState, partition: str, workload: Workload) -> Applic
         dispatch=world.dispatches.get(workload.key),
         checks={name: check.decided for name, check in sorted(workload.checks.items())},
         news=workload.in_cluster.news,
-        discard_job=workload.in_cluster.discarded == DiscardReason.DEACTIVATED,
+        discard_job=workload.in_cluster.discarded == DiscardReason.DEACTIVATED and goes_with_its_job(workload),
         fresh=workload.applied == 0,
         waits=_waits(workload),
     )

@@ -369,8 +369,7 @@ class ApplicationWriter:
 
     async def _discard(self, application: Application) -> None:
         """Take the object away, and the job with it if nothing is to be tried any more; what is gone is gone."""
-        goes_along = application.discard_job and application.job and not application.made_of_pods
-        if goes_along and await delete_job(self._writer, application):
+        if application.discard_job and application.job and await delete_job(self._writer, application):
             self._notices.record_all(deleted(application.of, self._notices.now))
         try:
             found = await self._writer.get(WORKLOADS, application.namespace, application.name)

@@ -8,11 +8,12 @@ from events.api.labels import (
     JOB_COMPLETIONS_EQUAL_PARALLELISM,
     JOB_MIN_PARALLELISM,
     MAX_EXEC_TIME_SECONDS,
+    PREBUILT_WORKLOAD_NAME,
     QUEUE_NAME,
 )
 from events.go_bool import as_bool
 from events.job_kind import JobKind
-from events.json_object import JsonObject, object_at
+from events.json_object import JsonMapping, JsonObject, object_at
 from events.json_path import FieldBroken, look
 from events.settings import SettingsObserved
 from events.whole_number import whole_number
@@ -26,6 +27,7 @@ from services.jobs.kinds.spark_rules import spark_problems
 from services.jobs.kinds.table import JOB, POD
 from services.jobs.priority_class_rules import class_problems
 from services.validation.fields.admission_gates import gate_problems, gate_update_problems
+from services.validation.fields.names import why_no_subdomain
 from services.validation.problem import Problem, forbidden, immutable, invalid
 
 _PARALLELISM, _COMPLETIONS = "spec.parallelism", "spec.completions"
@@ -40,7 +42,8 @@ def job_problems(old: JsonObject | None, new: JsonObject, settings: SettingsObse
         return []
     found = gates_changed(old, new)
     if old is None:
-        return [*found, *_fewer(kind, new), *_said_problems(kind, new)]
+        return [*found, *label_name_problems(new, {}), *_fewer(kind, new), *_said_problems(kind, new)]
+    found += label_name_problems(new, labels_of(old))
     if _said(old, JOB_MIN_PARALLELISM) != _said(new, JOB_MIN_PARALLELISM):
         found += _fewer(kind, new)
     said = _said_problems(kind, old)
@@ -57,6 +60,17 @@ def gates_changed(old: JsonObject | None, new: JsonObject) -> list[Problem]:
         return gate_problems(gates)
     before = str(object_at(old, "metadata", "annotations").get(ADMISSION_GATED_BY) or "")
     return gate_update_problems(before, gates) if before != gates else []
+
+
+def label_name_problems(job: JsonObject, before: JsonMapping) -> list[Problem]:
+    """What of a queue or Workload that a label names, and did not name before, can be no name of an object: none of it will ever be there."""
+    found: list[Problem] = []
+    for label in (QUEUE_NAME, PREBUILT_WORKLOAD_NAME):
+        name = labels_of(job).get(label)
+        if isinstance(name, str) and name not in ("", before.get(label)) and (reasons := why_no_subdomain(name)):
+            what = f"{name!r} can be no name of an object: {', '.join(reasons)}"
+            found.append(invalid(f"metadata.labels[{label}]", name, what, "the name of one that is there"))
+    return found
 
 
 def _said_problems(kind: JobKind, job: JsonObject) -> list[Problem]:

@@ -83,7 +83,7 @@ def access_by(profile: JsonMapping, providers: Sequence[AccessProvider]) -> Prof
         name = object_at(profile, "metadata").get("name", "")
         raise KubeConfigRefused(BAD_PROFILE, f'no matching cluster accessor found for cluster profile "{name}"')
     cluster = offered[provider.name]
-    if not is_trusted(str(cluster.get("server", "")).lower()):
+    if not is_trusted(str(cluster.get("server", ""))):
         raise KubeConfigRefused(BAD_ACCESS, "untrusted server endpoint")
     return ProfileAccess(provider, cluster)
 

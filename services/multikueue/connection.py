@@ -4,8 +4,6 @@ Rule: docs/rules/multikueue.md#connection
 """
 
 import asyncio
-import base64
-import binascii
 from collections.abc import Callable, Sequence, Set
 from contextlib import aclosing
 from typing import Protocol
@@ -18,7 +16,6 @@ from events.event import Millis
 from events.json_object import object_at
 from events.multikueue import (
     AccessProvider,
-    KubeConfigPlace,
     MultiKueueClusterObserved,
     RemoteWorkloadGone,
     RemoteWorkloadObserved,
@@ -27,16 +24,9 @@ from events.object_version import version_number
 from events.timestamp import format_timestamp
 from projections.workloads.lifecycle import ADMITTED, EVICTED, FINISHED
 from services.multikueue.active import active_patch
-from services.multikueue.cluster_profile import (
-    BAD_PROFILE,
-    CLUSTER_PROFILES,
-    ProfileAccess,
-    access_by,
-    credentials_in,
-    kubeconfig_of,
-)
+from services.multikueue.cluster_access import ClusterAccess
 from services.multikueue.followed_queues import FollowedQueues
-from services.multikueue.kubeconfig import BAD, KubeConfigRefused, check_kubeconfig, check_path
+from services.multikueue.kubeconfig import BAD, KubeConfigRefused
 from services.multikueue.one_name import OneName, address_in
 from services.multikueue.remote_workloads import copies_of, key_of, remote_workload_fact
 from services.multikueue.seen import SeenElsewhere
@@ -61,9 +51,9 @@ log = structlog.get_logger()
 CLUSTERS = Resource(
     group="kueue.x-k8s.io", version="v1beta2", plural="multikueueclusters", kind="MultiKueueCluster", namespaced=False
 )
-SECRETS = Resource(plural="secrets", kind="Secret")
 _FIRST_PAUSE: Millis = 5_000
 _MOST_DOUBLINGS = 6
+_EXPECTED = (ClusterUnavailable, ObjectMissing, ObjectInvalid, KubeConfigRefused)
 
 
 class Telling(Protocol):
@@ -122,6 +112,7 @@ class ClusterConnection:
         self._changed = asyncio.Event()
         """Set when it is to be reached otherwise."""
         self._attempts = 0
+        self._access = ClusterAccess(name, home, connector, clock)
 
     def renew(self) -> None:
         """End the connection, and try again."""
@@ -172,6 +163,7 @@ class ClusterConnection:
 
     async def run(self) -> None:
         """Connect, and connect again, until cancelled."""
+        looking = asyncio.create_task(self._access.look_after(self._read_anew))
         try:
             while True:
                 self._changed.clear()
@@ -180,7 +172,13 @@ class ClusterConnection:
                 until = None if pause is None else self._clock.now() + pause
                 await self._clock.wait(self._changed, until)
         finally:
+            looking.cancel()
+            await asyncio.gather(looking, return_exceptions=True)
             await self._end()
+
+    def _read_anew(self) -> None:
+        self._attempts = 0
+        self._changed.set()
 
     async def _once(self) -> Millis | None:
         """One connection from its beginning to its end; how long to wait for the next, None for as long as nothing changes."""
@@ -188,7 +186,7 @@ class ClusterConnection:
             return None
         found, origin = self._wanted
         try:
-            loaded = await self._load(found)
+            loaded = await self._access.read(found, self._providers)
         except KubeConfigRefused as refused:
             await self._show(found, refused.reason, f"load client config failed: {refused}")
             return _FIRST_PAUSE
@@ -196,7 +194,7 @@ class ClusterConnection:
             log.warning("its kubeconfig is not read yet", cluster=self.name, problem=str(problem))
             return _FIRST_PAUSE
         try:
-            kubeconfig, until = await self._with_credentials(loaded)
+            kubeconfig, until = await self._access.kubeconfig(loaded)
             address = address_in(kubeconfig)
             if other := await self._telling.names.other(self.name, address):
                 told = f"it leads to {address}, as MultiKueueCluster {other} does: a cluster has one name"
@@ -204,64 +202,19 @@ class ClusterConnection:
                 return _FIRST_PAUSE
             self._telling.names.note_tried(self.name)
             await self._serve(found, origin, kubeconfig, until)
-        except (ClusterUnavailable, ObjectMissing, ObjectInvalid, KubeConfigRefused) as problem:
+        except Exception as problem:  # noqa: BLE001 - whatever a cluster answers, it is tried again
+            if not isinstance(problem, _EXPECTED):
+                log.exception("what it answers is not understood", cluster=self.name)
             self._attempts += 1
             pause = _FIRST_PAUSE * 2 ** min(self._attempts - 1, _MOST_DOUBLINGS)
             at = format_timestamp(self._clock.now() + pause)
-            told = f"{problem}; connection attempts: {self._attempts}, next connection attempt: {at}"
+            what = str(problem) or type(problem).__name__
+            told = f"{what}; connection attempts: {self._attempts}, next connection attempt: {at}"
             await self._show(found, "ClientConnectionFailed", told)
             return pause
         finally:
             await self._end()
         return 0
-
-    async def _load(self, found: MultiKueueClusterObserved) -> str | ProfileAccess:
-        """Its kubeconfig, which may be used, or who gives access to it. Raises `KubeConfigRefused`."""
-        if found.profile:
-            return await self._profile(found.profile)
-        if found.location_type is KubeConfigPlace.PATH:
-            try:
-                path = self._connector.resolved(found.location)
-                check_path(path)
-                text = self._connector.read(path)
-            except OSError as problem:
-                raise KubeConfigRefused(BAD, f"{found.location}: {problem.strerror}") from problem
-        else:
-            text = await self._secret(found.location)
-        check_kubeconfig(text)
-        return text
-
-    async def _profile(self, name: str) -> ProfileAccess:
-        if self._providers is None:
-            problem = "MultiKueueClusterProfile feature gate is disabled"
-            raise KubeConfigRefused("MultiKueueClusterProfileFeatureDisabled", problem)
-        try:
-            profile = await self._home.get(CLUSTER_PROFILES, self._connector.namespace, name)
-        except ObjectMissing as problem:
-            missing = f'{CLUSTER_PROFILES.plural}.{CLUSTER_PROFILES.group} "{name}" not found'
-            raise KubeConfigRefused(BAD_PROFILE, missing) from problem
-        return access_by(profile, self._providers)
-
-    async def _with_credentials(self, loaded: str | ProfileAccess) -> tuple[str, Millis | None]:
-        """A kubeconfig that proves who asks, and when to ask for another. Raises `ClusterUnavailable` and `KubeConfigRefused`."""
-        if isinstance(loaded, str):
-            return loaded, None
-        printed = await self._connector.run(loaded.words, loaded.variables)
-        given = credentials_in(printed, loaded.provider)
-        return kubeconfig_of(loaded, given), given.renewed_at(self._clock.now())
-
-    async def _secret(self, name: str) -> str:
-        try:
-            secret = await self._home.get(SECRETS, self._connector.namespace, name)
-        except ObjectMissing as problem:
-            raise KubeConfigRefused(BAD, f'Secret "{name}" not found') from problem
-        data = object_at(secret, "data").get("kubeconfig")
-        if not isinstance(data, str):
-            raise KubeConfigRefused(BAD, f'key "kubeconfig" not found in secret "{name}"')
-        try:
-            return base64.b64decode(data, validate=True).decode()
-        except (binascii.Error, UnicodeDecodeError) as problem:
-            raise KubeConfigRefused(BAD, f'key "kubeconfig" of secret "{name}" is no text in base64') from problem
 
     async def _serve(
         self, found: MultiKueueClusterObserved, origin: str, kubeconfig: str, until: Millis | None

@@ -23,8 +23,8 @@ class KubeConfigRefused(Exception):
 
 
 def is_trusted(server: str) -> bool:
-    """Whether a server is named by an address or a name, in lower case."""
-    return _ADDRESS.fullmatch(server) is not None
+    """Whether a server is named by an address or a name."""
+    return _ADDRESS.fullmatch(server.lower()) is not None
 
 
 def check_path(path: str) -> None:
@@ -38,40 +38,62 @@ def check_kubeconfig(text: str) -> None:
     try:
         value = yaml_of(text)
     except Unreadable as problem:
-        raise KubeConfigRefused(BAD, str(problem)) from problem
+        raise _refused(f"failed to parse kubeconfig(apiconfig): {problem}") from problem
+    if value is None:
+        raise _refused("invalid configuration: no configuration has been provided")
     if not is_object(value):
-        raise KubeConfigRefused(BAD, "the kubeconfig is no mapping")
-    for named in objects_at(value, "users"):
-        user = object_at(named, "user")
-        if user.get("tokenFile"):
-            raise KubeConfigRefused(INSECURE, "tokenFile is not allowed")
-    for named in objects_at(value, "clusters"):
-        _check_cluster(str(named.get("name", "")), object_at(named, "cluster"))
-    for named in objects_at(value, "users"):
-        _check_user(object_at(named, "user"))
+        raise _refused("failed to parse kubeconfig(apiconfig): it is no mapping")
+    if any(one.get("tokenFile") for one in _named(value, "user").values()):
+        raise _refused("tokenFile is not allowed")
+    for name, each in _named(value, "cluster").items():
+        _check_cluster(name, each)
+    cluster, user = in_use(value)
+    if not is_trusted(str(cluster["server"])):
+        raise _refused("untrusted server endpoint")
+    _check_user(user)
+
+
+def in_use(kubeconfig: JsonMapping) -> tuple[JsonMapping, JsonMapping]:
+    """The cluster and the user of the current context; one that names no user is nobody in particular. Raises `KubeConfigRefused`."""
+    clusters, users = _named(kubeconfig, "cluster"), _named(kubeconfig, "user")
+    name = str(kubeconfig.get("current-context") or "")
+    context = _named(kubeconfig, "context").get(name)
+    if context is None:
+        raise _refused(f'invalid configuration: there is no context "{name}", which is to be the current one')
+    cluster, user = (str(context.get(part) or "") for part in ("cluster", "user"))
+    if cluster not in clusters:
+        raise _refused(f'invalid configuration: there is no cluster "{cluster}", that of context "{name}"')
+    if user and user not in users:
+        raise _refused(f'invalid configuration: there is no user "{user}", that of context "{name}"')
+    return clusters[cluster], users.get(user, {})
+
+
+def _named(kubeconfig: JsonMapping, what: str) -> dict[str, JsonMapping]:
+    return {str(one.get("name")): object_at(one, what) for one in objects_at(kubeconfig, f"{what}s")}
 
 
 def _check_cluster(name: str, cluster: JsonMapping) -> None:
     if cluster.get("insecure-skip-tls-verify"):
-        raise KubeConfigRefused(INSECURE, f"insecure TLS verification is not allowed for cluster {name}")
+        raise _refused(f"insecure TLS verification is not allowed for cluster {name}")
     if cluster.get("certificate-authority"):
         instead = "use certificate-authority-data"
-        problem = f"certificate-authority file paths are not allowed, {instead} for cluster {name}"
-        raise KubeConfigRefused(INSECURE, problem)
+        raise _refused(f"certificate-authority file paths are not allowed, {instead} for cluster {name}")
     if not cluster.get("server"):
-        raise KubeConfigRefused(INSECURE, f"server URL is required for cluster {name}")
-    if not is_trusted(str(cluster["server"])):
-        raise KubeConfigRefused(INSECURE, "untrusted server endpoint")
+        raise _refused(f"server URL is required for cluster {name}")
 
 
 def _check_user(user: JsonMapping) -> None:
     if user.get("username") or user.get("password"):
-        raise KubeConfigRefused(INSECURE, "basic auth is not allowed")
+        raise _refused("basic auth is not allowed")
     if user.get("exec"):
-        raise KubeConfigRefused(INSECURE, "exec plugins are not allowed")
+        raise _refused("exec plugins are not allowed")
     if user.get("auth-provider"):
-        raise KubeConfigRefused(INSECURE, "auth providers are not allowed")
+        raise _refused("auth providers are not allowed")
     # Client certificates in files are as far from the Secret as a token in one.
     for field in ("client-certificate", "client-key"):
         if user.get(field):
-            raise KubeConfigRefused(INSECURE, f"{field} file paths are not allowed, use {field}-data")
+            raise _refused(f"{field} file paths are not allowed, use {field}-data")
+
+
+def _refused(problem: str) -> KubeConfigRefused:
+    return KubeConfigRefused(INSECURE, problem)

@@ -7,24 +7,17 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from events.bounded_yaml import yaml_of
-from events.json_object import JsonMapping, is_object, object_at, objects_at
+from events.json_object import is_object
 from events.multikueue import MultiKueueClusterObserved
+from services.multikueue.kubeconfig import in_use
 
 
 def address_in(kubeconfig: str) -> str:
-    """Where the cluster of a kubeconfig answers, and under which name its certificate is proved."""
+    """Where the cluster of a kubeconfig that may be used answers, and under which name its certificate is proved. Raises `KubeConfigRefused`."""
     value = yaml_of(kubeconfig)
-    found: JsonMapping = value if is_object(value) else {}
-    context = _named(found, "contexts", str(found.get("current-context", "")))
-    cluster = _named(found, "clusters", str(object_at(context, "context").get("cluster", "")))
-    server = object_at(cluster, "cluster")
+    server, _ = in_use(value if is_object(value) else {})
     proved = str(server.get("tls-server-name") or "")
     return f"{str(server.get('server', '')).rstrip('/')}{f' ({proved})' if proved else ''}"
-
-
-def _named(value: JsonMapping, field: str, name: str) -> JsonMapping:
-    none: JsonMapping = {}
-    return next((one for one in objects_at(value, field) if one.get("name") == name), none)
 
 
 class OneName:

@@ -7,7 +7,7 @@ from events.json_object import JsonMapping, JsonObject, object_at, objects_at
 from events.multikueue import RemoteCondition, RemoteWorkloadObserved
 from events.object_version import version_number
 from events.start_estimate import estimate_in
-from events.timestamp import format_timestamp, parse_timestamp
+from events.timestamp import BadTimestamp, format_timestamp, parse_timestamp
 from projections.workloads.lifecycle import DEACTIVATION_TARGET
 from services.runtime.cluster_port import Resource
 
@@ -61,9 +61,11 @@ def remote_workload_fact(cluster: str, value: JsonObject) -> RemoteWorkloadObser
 
 
 def _since(entry: JsonMapping) -> Millis:
-    """When a condition or a gate came to stand so; 0 where it does not say."""
-    text = entry.get("lastTransitionTime")
-    return parse_timestamp(str(text)) if text else 0
+    """When a condition or a gate came to stand so; 0 where it does not say so that it can be read."""
+    try:
+        return parse_timestamp(str(entry.get("lastTransitionTime")))
+    except BadTimestamp:
+        return 0
 
 
 def _is_open(gate: JsonMapping) -> bool:

@@ -75,8 +75,8 @@ def _taken_over(workload: Workload, evicted: Condition) -> list[Decision]:
 
 
 def _release(workload: Workload, evicted: Condition) -> list[Decision]:
-    """Release the quota of an evicted workload once its pods are gone; at once if it was never admitted or has no job."""
-    if workload.owner is not None and workload.pods_may_run and not stands_still(workload):
+    """Release the quota of an evicted workload once its pods are gone, or, without a job, who runs it says so; at once if it was never admitted."""
+    if workload.pods_may_run and not stands_still(workload):
         return []
     return [QuotaReleased(workload=workload.key, reason=evicted.reason, message=evicted.message)]
 

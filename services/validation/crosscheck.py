@@ -201,12 +201,13 @@ def _job(value: JsonObject, objects: Objects) -> list[Problem]:
     template = object_at(spec, "template")
     pod = object_at(template, "spec")
     cards = gpu_container_problems(pod, "spec.template.spec", sizes, objects.config)
+    namespace = objects.find("Namespace", str(meta.get("namespace") or "default"))
     return [
         *found,
         *_classes(labels, pod, objects),
         *cards,
         *slot_problems(pod, "spec.template.spec", nodes, objects.config),
-        *hami_problems(template, "spec.template", cards, objects.config),
+        *hami_problems(template, "spec.template", cards, objects.config, namespace=namespace),
     ]
 
 

@@ -133,7 +133,8 @@ class Watcher:
             if self._saver is not None:
                 tasks.create_task(self._saver.run(self._clock))
             if self._settings is not None and self._settings != self._reported.settings:
-                await self._sights.report("settings", [self._settings])
+                # Told again after others were in force, they are no repetition, for which the bus takes what has the same id.
+                await self._sights.report(f"settings:{self._reported.position}", [self._settings])
             pods = tasks.create_task(self._list(PODS))
             first: list[asyncio.Task[Begun]] = []
             for resource in self._first:

@@ -7,11 +7,13 @@ import yaml
 from events.device import NodeUsageObserved
 from events.json_object import JsonObject
 from events.quantity import to_units
+from events.workload import PodsGone
 from projections.checks.controllers import PROVISIONING
 from projections.workloads.lifecycle import PREEMPTED, QUOTA_RESERVED
 from services.queue_manager.reconcile import reconcile
 from tests.conformance.kueue.case_world import CaseWorld
 from tests.conformance.kueue.lining import line_up
+from tests.laws.stop_of_pods import stop_of
 
 NOW = "2026-01-01T00:00:00Z"
 NAMESPACE = "default"
@@ -130,7 +132,9 @@ def _leave(at: CaseWorld, running: JsonObject) -> None:
     for workload in [one for one in at.world.workloads.values() if one.evicted and one.reserved]:
         if running[workload.name].get("slow"):
             continue
-        at.fold(reconcile(at.world, workload, at.now))
+        mark = stop_of(workload, f"LOG_0/{workload.stops.stopped_by}")
+        at.fold([PodsGone(workload=workload.key, decision=mark)])
+        at.fold(reconcile(at.world, at.world.workloads[workload.key], at.now))
 
 
 def _flavor(name: str, spec: JsonObject) -> JsonObject:

@@ -52,5 +52,14 @@ def test_a_time_written_out_is_the_same_time_again(seconds: int) -> None:
 
 def test_times_with_an_offset_or_a_fraction_are_read_and_nonsense_is_refused() -> None:
     assert parse_timestamp("1970-01-01T01:00:00.250+01:00") == 250
-    with pytest.raises(BadTimestamp):
-        parse_timestamp("yesterday")
+    assert parse_timestamp("2024-02-29T23:59:59Z") == 1_709_251_199_000
+    no_times = (
+        "yesterday",
+        "2026-99-01T00:00:00Z",
+        "2026-02-29T00:00:00Z",
+        "2026-01-00T00:00:00Z",
+        "2026-01-01T24:00:00Z",
+    )
+    for text in (*no_times, "2026-01-01T00:60:00Z", "2026-01-01T00:00:60Z"):
+        with pytest.raises(BadTimestamp):
+            parse_timestamp(text)

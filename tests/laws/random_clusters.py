@@ -36,6 +36,7 @@ from projections.workloads.lifecycle import ADMITTED, BLOCKED_ON_GATES, EVICTED,
 from services.multikueue.plan import RemotePlan, concerns, plan
 from tests.laws.beside import Beside, Happenings
 from tests.laws.random_platform import CHECKS, DOORS, NAMES
+from tests.laws.stop_of_pods import stop_of
 
 CLUSTERS = ("w0", "w1", "w2")
 _KIND, _CONFIG, _CHECK = "MultiKueueConfig", "workers", "elsewhere"
@@ -212,7 +213,9 @@ class Clusters(Beside):
     def _tell_gone(self, key: str) -> None:
         one = self.life.world.workloads[key]
         if one.reserved:
-            self.life.tell(PodsGone(workload=key, decision=self.life.hosts.decision(key, one.stops.stopped_by)))
+            self.life.tell(
+                PodsGone(workload=key, decision=stop_of(one, self.life.hosts.decision(key, one.stops.stopped_by)))
+            )
 
     def _end_job(self, key: str, cluster: str) -> None:
         left = self.jobs.get(key, set()) - {cluster}

@@ -34,6 +34,7 @@ from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
 from services.runtime.log_port import Entry
 from services.runtime.partition.host import Decider
+from tests.laws.stop_of_pods import stop_of
 from tests.stories.small_world import job, queue
 
 PARTITION, DEVICES, TICK = "LOG_0", "DEVICES_default", 10
@@ -199,7 +200,7 @@ class Day:
         """Pods of what was told to stop are gone."""
         for key, one in sorted(self.world.workloads.items()):
             if one.evicted and one.reserved and self.chance.random() < 0.7:
-                self.tell(PodsGone(workload=key, decision=f"{PARTITION}/{one.stops.stopped_by}"))
+                self.tell(PodsGone(workload=key, decision=stop_of(one, f"{PARTITION}/{one.stops.stopped_by}")))
 
     def ready(self) -> None:
         """The check of those that wait for it is ready, so that they are admitted later than they hold cards."""

@@ -44,6 +44,7 @@ from tests.laws.random_racks import Racks
 from tests.laws.random_slices import ElasticJobs
 from tests.laws.random_thieves import Thieves
 from tests.laws.random_variants import PreemptionGates, Variants
+from tests.laws.stop_of_pods import stop_of
 
 _DAY = 86_400_000
 _PACES = (
@@ -179,7 +180,11 @@ class Life:
         for one in self.every(lambda one: one.evicted and one.reserved):
             stops = self.chance.random() < 0.7
             if stops and all(each.pods_may_be_gone(one) for each in self.beside):
-                self.tell(PodsGone(workload=one.key, decision=self.hosts.decision(one.key, one.stops.stopped_by)))
+                self.tell(
+                    PodsGone(
+                        workload=one.key, decision=stop_of(one, self.hosts.decision(one.key, one.stops.stopped_by))
+                    )
+                )
 
     def ready(self) -> None:
         one = self.one(lambda one: one.admitted and not one.finished)

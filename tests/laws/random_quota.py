@@ -26,6 +26,7 @@ from events.quota import (
 from events.selector import LabelSelector
 from events.settings import SettingsObserved
 from events.workload import Owner, PodsGone, WorkloadFinished, WorkloadSpec, WorkloadSubmitted
+from tests.laws.stop_of_pods import stop_of
 from tests.stories.small_world import Story
 
 FLAVORS = ("f0", "f1")
@@ -145,7 +146,7 @@ def leave_those_evicted(told: Story) -> bool:
     """The pods of all that have to stop are gone; whether there were any."""
     leaving = [one for one in told.world.workloads.values() if one.evicted and one.reserved and not one.finished]
     for one in leaving:
-        told.told(PodsGone(workload=one.key, decision=f"LOG_0/{one.stops.stopped_by}"))
+        told.told(PodsGone(workload=one.key, decision=stop_of(one, f"LOG_0/{one.stops.stopped_by}")))
     return bool(leaving)
 
 

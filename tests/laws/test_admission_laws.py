@@ -189,7 +189,6 @@ def test_nobody_is_preempted_before_its_time_or_against_its_mark(
         told.told(job).decided()
     assert not [event for event in told.decisions if isinstance(event, PreemptionOrdered)]
     told.at += 10**6
-    told.world.advance(told.at)
     settle(told)
     for event in told.decisions:
         if isinstance(event, PreemptionOrdered):

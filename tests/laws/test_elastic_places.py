@@ -12,6 +12,7 @@ from events.control import ObjectRemoved
 from events.device import PodCardsAssigned
 from events.workload import PodsGone, WorkloadFinished
 from projections.workloads.lifecycle import Workload, chain_of
+from tests.laws.stop_of_pods import stop_of
 from tests.services.admitter.test_elastic_in_domains import GATE, domains_of, elastic, gone, living, lost, sized
 from tests.services.admitter.test_topology_with_cards import asking, host, racked
 
@@ -116,9 +117,16 @@ class Life:
                     if home not in self.hosts:
                         self.stuck.add(one.pod)
                     acted = True
-            if not said and not acted:
+            if not said and not acted and not self.wait():
                 return
         raise AssertionError("never comes to rest")
+
+    def wait(self) -> bool:
+        """Let time pass until another host is sought for one that is lost."""
+        until = max((one.second_pass.again_at for one in self.told.world.workloads.values()), default=0)
+        passes = until > self.told.at
+        self.told.at = max(until, self.told.at)
+        return passes
 
     def stop(self) -> bool:
         """Who is evicted stops."""
@@ -130,7 +138,7 @@ class Life:
                 self.evictions += 1
                 self.end(list(self.pods))
             about = chain_of(one) if one.spec.elastic else one.key
-            self.told.told(PodsGone(workload=about, decision=f"LOG_0/{one.stops.stopped_by}"))
+            self.told.told(PodsGone(workload=about, decision=stop_of(one, f"LOG_0/{one.stops.stopped_by}")))
         return bool(stopped)
 
     def make_and_end(self) -> bool:

@@ -11,6 +11,7 @@ from projections.log_position import LogPosition
 from projections.workloads.lifecycle import chain_of
 from projections.world import World
 from services.runtime.partition.host import Decider
+from tests.laws.stop_of_pods import stop_of
 from tests.stories.small_world import Story, job, platform
 from tests.stories.test_elastic_slices import elastic, pod, sized
 
@@ -91,4 +92,4 @@ def _let_go(told: Story) -> None:
     for key, one in sorted(told.world.workloads.items()):
         if one.evicted and one.reserved and not one.finished:
             about = chain_of(one) if one.spec.elastic else key
-            told.told(PodsGone(workload=about, decision=f"LOG_0/{one.stops.stopped_by}"))
+            told.told(PodsGone(workload=about, decision=stop_of(one, f"LOG_0/{one.stops.stopped_by}")))

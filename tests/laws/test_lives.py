@@ -16,7 +16,7 @@ UNTOLD = {
     "ResourceVersionsRestarted": "facts of lives have no versions; stores are restored in `kuelog simulate`",
 }
 """By kind of fact, why no life tells it."""
-LIVES = (28, 38, 701, 703, 704, 738, 741, 756, 770, 779, 823, 4017)
+LIVES = (28, 33, 38, 701, 703, 704, 738, 741, 756, 770, 779, 823, 4017)
 STEPS = 40
 """Lives in which together all is decided that is in any: others have to be looked for when lives have become others."""
 UNMADE = {"SetAside": "nobody fails in a life: it breaks a law (tests/laws/life_laws.py)"}

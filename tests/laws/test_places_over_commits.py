@@ -16,6 +16,7 @@ from ops.sandbox.simulate.place_laws import PlaceLaws
 from projections.log_position import LogPosition
 from projections.topology.domains.tree import HOSTNAME
 from services.runtime.partition.host import Decider
+from tests.laws.stop_of_pods import stop_of
 from tests.services.admitter.test_topology_with_cards import RACKED, host
 from tests.stories.small_world import Story, job, platform
 
@@ -97,5 +98,5 @@ def let_go(told: Story) -> None:
     """Who was stopped has come to rest."""
     for key, one in sorted(told.world.workloads.items()):
         if one.evicted and one.reserved and not one.finished:
-            told.told(PodsGone(workload=key, decision=f"LOG_0/{one.stops.stopped_by}"))
+            told.told(PodsGone(workload=key, decision=stop_of(one, f"LOG_0/{one.stops.stopped_by}")))
     told.decided()

@@ -9,6 +9,7 @@ from projections.log_position import LogPosition
 from projections.workloads.variants import BETWEEN_GATES, acting_variant, variants_of
 from projections.world import World
 from services.runtime.partition.host import Decider
+from tests.laws.stop_of_pods import stop_of
 from tests.stories.small_world import Story
 from tests.stories.test_variants import job, platform, queue
 
@@ -64,7 +65,7 @@ def play(told: Story, step: tuple[str, str]) -> None:
         case "finish" if key in told.world.workloads:
             told.told(WorkloadFinished(workload=key, reason="Succeeded"))
         case "gone" if acting is not None and acting.evicted:
-            told.told(PodsGone(workload=key, decision=f"LOG_0/{acting.stops.stopped_by}"))
+            told.told(PodsGone(workload=key, decision=stop_of(acting, f"LOG_0/{acting.stops.stopped_by}")))
         case "on" | "off" if key in told.world.workloads:
             told.told(WorkloadSwitched(workload=key, active=what == "on"))
         case "ready" | "retry" | "rejected":
@@ -74,7 +75,6 @@ def play(told: Story, step: tuple[str, str]) -> None:
                     told.told(CheckReported(workload=one.key, check=CheckStatus(name="nodes", state=state)))
         case "later":
             told.at += BETWEEN_GATES
-            told.world.advance(told.at)
         case _:
             pass
 

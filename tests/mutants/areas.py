@@ -84,7 +84,11 @@ AREAS = {
         ),
     ),
     "fit": Area(
-        ("projections/devices/fit/pod_fit.py", "projections/devices/fit/pick.py"),
+        (
+            "projections/devices/fit/pod_fit.py",
+            "projections/devices/fit/pick.py",
+            "projections/devices/fit/pod_count.py",
+        ),
         ("tests/projections/devices/fit/test_fit.py", "tests/projections/devices", "tests/laws/test_placements.py"),
     ),
     "back-off": Area(

@@ -164,7 +164,7 @@ def build(module: Module, into: Path) -> Iterator[str]:
         for name, package in programs.items():
             flags = " ".join(("-s", "-w", *(f"-X {name}={value}" for name, value in module.variables.items())))
             first, *others = [into / one / name for one in _FOLDERS.get(name, (KUEUE,))]
-            _go(folder, "build", "-ldflags", flags, "-o", str(first), package)
+            go(folder, "build", "-ldflags", flags, "-o", str(first), package)
             for other in others:
                 other.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(first, other)
@@ -177,24 +177,29 @@ def build(module: Module, into: Path) -> Iterator[str]:
 
 @contextmanager
 def _sources(module: Module) -> Generator[Path]:
-    """A copy of the module that builds by itself: what it would take from folders beside it comes as modules, too."""
-    found = json.loads(_go(Path.cwd(), "mod", "download", "-json", f"{module.path}@{module.version}"))["Dir"]
     with TemporaryDirectory(prefix="kuelog-peers-") as parent:
         folder = Path(parent) / "module"
-        shutil.copytree(found, folder, ignore=shutil.ignore_patterns("go.work*", "vendor"))
-        for one in (folder, *folder.rglob("*")):
-            one.chmod(one.stat().st_mode | 0o200)
-        file: dict[str, Any] = json.loads(_go(folder, "mod", "edit", "-json"))
-        for one in file.get("Replace") or ():
-            if one["New"]["Path"].startswith("."):
-                _go(folder, "mod", "edit", f"-dropreplace={one['Old']['Path']}")
-        for one in file.get("Require") or ():
-            if one["Version"] == "v0.0.0":
-                _go(folder, "mod", "edit", f"-require={one['Path']}@{module.siblings}")
+        copy(module, folder)
         yield folder
 
 
-def _go(folder: Path, *words: str) -> str:
+def copy(module: Module, folder: Path) -> None:
+    """Copy the module so that it builds by itself: what it would take from folders beside it comes as modules, too."""
+    found = json.loads(go(Path.cwd(), "mod", "download", "-json", f"{module.path}@{module.version}"))["Dir"]
+    shutil.copytree(found, folder, ignore=shutil.ignore_patterns("go.work*", "vendor"))
+    for one in (folder, *folder.rglob("*")):
+        one.chmod(one.stat().st_mode | 0o200)
+    file: dict[str, Any] = json.loads(go(folder, "mod", "edit", "-json"))
+    for one in file.get("Replace") or ():
+        if one["New"]["Path"].startswith("."):
+            go(folder, "mod", "edit", f"-dropreplace={one['Old']['Path']}")
+    for one in file.get("Require") or ():
+        if one["Version"] == "v0.0.0":
+            go(folder, "mod", "edit", f"-require={one['Path']}@{module.siblings}")
+
+
+def go(folder: Path, *words: str) -> str:
+    """What Go says, there; raises `CalledProcessError`."""
     return subprocess.run(["go", *words], cwd=folder, env=_GO, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 

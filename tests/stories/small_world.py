@@ -29,6 +29,7 @@ from services.admitter.decide import Admitter
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
 from services.runtime.partition.host import Decider
+from tests.laws.stop_of_pods import stop_of
 
 GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
 
@@ -55,6 +56,7 @@ class Story:
     def decided(self) -> list[Decision]:
         """Let all deciders speak until they are quiet; what they said."""
         said: list[Decision] = []
+        self.world.advance(self.at)
         for _ in range(200):
             spoke = False
             for decider in self.deciders:
@@ -71,6 +73,11 @@ class Story:
                 self.decisions.extend(said)
                 return said
         raise AssertionError("the deciders never come to rest")
+
+    def later(self, millis: int) -> list[Decision]:
+        """What they say when so much time has passed."""
+        self.at += millis
+        return self.decided()
 
     def _checked(self, decider: Decider, position: LogPosition) -> list[Decision]:
         before, mark = state_hash(self.world), self.world.mark()
@@ -160,7 +167,7 @@ def story() -> Story:
     told.told(job("urgent", priority=100)).decided()
     for key, workload in sorted(told.world.workloads.items()):
         if workload.evicted and workload.reserved:
-            told.told(PodsGone(workload=key, decision=f"LOG_0/{workload.stops.stopped_by}"))
+            told.told(PodsGone(workload=key, decision=stop_of(workload, f"LOG_0/{workload.stops.stopped_by}")))
     told.decided()
     for key in ("team/a", "team/b", "team/urgent"):
         if told.world.workloads[key].admitted and not told.world.workloads[key].evicted:

@@ -61,12 +61,6 @@ def of_user(name: str, user: str, count: int = 1) -> WorkloadSubmitted:
     return replace(found, spec=replace(found.spec, user=user))
 
 
-def after(told: Story, ms: int) -> list[Decision]:
-    told.at += ms
-    told.world.advance(told.at)
-    return told.decided()
-
-
 def news(said: list[Decision]) -> list[tuple[str, str, int]]:
     return [(one.budget, one.resource, one.percent) for one in said if isinstance(one, BudgetThresholdReached)]
 
@@ -85,8 +79,8 @@ def test_half_an_hour_is_half_an_hour() -> None:
     told.decided()
     since = told.world.budgets[WHOLE].at
     told.at = since
-    assert not news(after(told, HOUR // 2 * 8 // 10 - 1)) and news(after(told, 1)) == [(WHOLE, GPU, 80)]
-    assert not news(after(told, HOUR // 10 - 1)) and news(after(told, 1)) == [(WHOLE, GPU, 100)]
+    assert not news(told.later(HOUR // 2 * 8 // 10 - 1)) and news(told.later(1)) == [(WHOLE, GPU, 80)]
+    assert not news(told.later(HOUR // 10 - 1)) and news(told.later(1)) == [(WHOLE, GPU, 100)]
     assert "0.5 hours of nvidia.com/gpu per month" in parked(told.told(job("b")).decided()).message
 
 
@@ -95,16 +89,16 @@ def test_money_is_spent_by_the_millisecond_and_a_new_price_counts_from_then_on()
     told = begun(budget("10 EUR per month"), job("a", count=2), check=check)
     told.decided()
     start = told.world.budgets[WHOLE].at
-    after(told, 1000)
+    told.later(1000)
     told.told(replace(check, prices=prices("nvidia.com/gpu=3 EUR")))
     changed = told.at
-    after(told, HOUR)
+    told.later(HOUR)
     spent = settled(told.world.budgets[WHOLE], told.at)
     assert spent.amounts["EUR"] == 5_000_000 * (changed - start) + 6_000_000 * (told.at - changed)
     assert spent.running == {**spent.running, "EUR": 6_000_000}
     ends = told.at + -(-(10_000_000 * HOUR - spent.amounts["EUR"]) // 6_000_000)
-    assert news(after(told, ends - told.at - 1)) == [(WHOLE, "EUR", 80)]
-    assert news(after(told, 1)) == [(WHOLE, "EUR", 100)]
+    assert news(told.later(ends - told.at - 1)) == [(WHOLE, "EUR", 80)]
+    assert news(told.later(1)) == [(WHOLE, "EUR", 100)]
     waits = parked(told.told(job("b")).decided())
     assert (waits.reason, waits.message) == (
         EXHAUSTED,
@@ -133,23 +127,23 @@ def test_thresholds_are_told_once_and_again_when_what_was_reached_is_not_any_mor
     found = with_policy(budget("nvidia.com/gpu=4h per month"), "thresholds=25%/50%")
     told = begun(found, job("a", count=2))
     told.decided()
-    assert news(after(told, HOUR // 2)) == [(WHOLE, GPU, 25)]
-    assert not news(after(told, HOUR // 4))
-    assert news(after(told, HOUR // 4)) == [(WHOLE, GPU, 50)]
+    assert news(told.later(HOUR // 2)) == [(WHOLE, GPU, 25)]
+    assert not news(told.later(HOUR // 4))
+    assert news(told.later(HOUR // 4)) == [(WHOLE, GPU, 50)]
     assert not news(told.told(with_budget(replace(found, limits={GPU: 8}))).decided())
-    assert news(after(told, HOUR)) == [(WHOLE, GPU, 50)]
+    assert news(told.later(HOUR)) == [(WHOLE, GPU, 50)]
     assert told.world.budgets[WHOLE].told == {GPU: 50}
 
 
 def test_a_new_period_is_told_after_one_in_which_something_was() -> None:
     told = begun(budget("nvidia.com/gpu=1h per month"), job("a"))
     told.decided()
-    assert news(after(told, HOUR)) == [(WHOLE, GPU, 100)]
+    assert news(told.later(HOUR)) == [(WHOLE, GPU, 100)]
     told.told(WorkloadFinished(workload="team/a", reason="Succeeded")).decided()
-    said = after(told, FEBRUARY - told.at)
+    said = told.later(FEBRUARY - told.at)
     assert [one for one in said if isinstance(one, BudgetRenewed)] == [BudgetRenewed(budget=WHOLE, began=FEBRUARY)]
     assert not told.world.budgets[WHOLE].told
-    assert not any(isinstance(one, BudgetRenewed) for one in after(told, 28 * 24 * HOUR))
+    assert not any(isinstance(one, BudgetRenewed) for one in told.later(28 * 24 * HOUR))
 
 
 @pytest.mark.parametrize(
@@ -193,11 +187,11 @@ def test_each_user_has_a_share_of_its_own_and_who_names_nobody_has_one_together(
     found = replace(budget("nvidia.com/gpu=100h per month"), each_user=budget_limits("nvidia.com/gpu=1h"))
     told = begun(found, of_user("a", "ann"), of_user("x", ""), of_user("y", ""))
     told.decided()
-    assert after(told, HOUR // 2) and set(told.world.budgets) == {WHOLE, f"{WHOLE}/users/ann", f"{WHOLE}/users/"}
+    assert told.later(HOUR // 2) and set(told.world.budgets) == {WHOLE, f"{WHOLE}/users/ann", f"{WHOLE}/users/"}
     said = told.told(of_user("b", "ann"), of_user("c", "ben"), of_user("z", "")).decided()
     assert admitted(said) == ["team/b", "team/c"]
     assert parked(said).message.startswith("The budget of user (none named) in ClusterQueue cq is used up: 1 hours")
-    said = after(told, HOUR // 4)
+    said = told.later(HOUR // 4)
     assert (f"{WHOLE}/users/ann", GPU, 100) in news(said)
     said = told.told(of_user("d", "ann"), of_user("e", "ben")).decided()
     assert admitted(said) == ["team/e"] and "user ann in ClusterQueue cq" in parked(said).message
@@ -221,7 +215,7 @@ def test_who_has_to_ask_is_let_in_by_an_approval_of_its_period_alone() -> None:
     found = with_policy(budget("nvidia.com/gpu=1h per month"), "end=Ask")
     told = begun(found, job("a"))
     told.decided()
-    after(told, HOUR)
+    told.later(HOUR)
     waits = parked(told.told(job("b")).decided())
     assert waits.message.endswith("or until somebody approves of more (kuelog budget approve clusterqueue/cq)")
     december = MoreApproved(
@@ -231,7 +225,7 @@ def test_who_has_to_ask_is_let_in_by_an_approval_of_its_period_alone() -> None:
     approved = approvals("2026-01: nvidia.com/gpu=1h by ann", BudgetPeriod.MONTH)
     said = told.told(with_budget(replace(found, approved=approved))).decided()
     assert admitted(said) == ["team/b"] and told.world.budgets[WHOLE].told == {}
-    said = after(told, HOUR)
+    said = told.later(HOUR)
     assert news(said) == [(WHOLE, GPU, 100)]
     assert "1 hours of nvidia.com/gpu per month and 1 hours of nvidia.com/gpu carried over or approved" in (
         parked(told.told(job("c")).decided()).message
@@ -252,7 +246,7 @@ def test_an_approval_for_a_user_is_that_users_alone() -> None:
 def test_who_runs_is_stopped_where_the_policy_says_so_and_comes_back_in_the_next_period() -> None:
     told = begun(with_policy(budget("nvidia.com/gpu=1h per month"), "running=Stop"), job("a"))
     told.decided()
-    said = after(told, HOUR)
+    said = told.later(HOUR)
     (stop,) = [one for one in said if isinstance(one, EvictionOrdered)]
     assert (stop.workload, stop.reason) == ("team/a", EXHAUSTED) and "1 hours of nvidia.com/gpu" in stop.message
     said = told.told(
@@ -260,7 +254,7 @@ def test_who_runs_is_stopped_where_the_policy_says_so_and_comes_back_in_the_next
     ).decided()
     assert parked(said).reason == EXHAUSTED
     assert not told.world.budgets[WHOLE].running
-    assert admitted(after(told, FEBRUARY - told.at)) == ["team/a"]
+    assert admitted(told.later(FEBRUARY - told.at)) == ["team/a"]
 
 
 def test_a_snapshot_keeps_all_of_it_and_a_story_that_forgets_its_hints_decides_the_same() -> None:
@@ -275,7 +269,7 @@ def test_a_snapshot_keeps_all_of_it_and_a_story_that_forgets_its_hints_decides_t
         told.told(*platform(), check, with_budget(found), of_user("a", "ann"), of_user("b", "ben"))
         told.decided()
         for _ in range(30):
-            after(told, HOUR + 7)
+            told.later(HOUR + 7)
         told.world.settle()
     left, right = stories
     assert left.decisions == right.decisions and news(left.decisions)
@@ -405,6 +399,6 @@ def test_who_runs_on_into_a_period_in_which_that_is_too_long_is_heard_of_when_it
     limited = with_budget(Budget(period=BudgetPeriod.MONTH, limits={GPU: 50}, running=RunningAtTheEnd.STOP))
     told.told(*platform(), CHECK, limited, job("a"))
     assert admitted(told.decided()) == ["team/a"]
-    assert news(after(told, FEBRUARY - FRIDAY)) == [], "a day and a half is not too long"
-    assert news(after(told, 40 * HOUR)) == [(WHOLE, GPU, 80)]
-    assert [one.reason for one in after(told, 10 * HOUR) if isinstance(one, EvictionOrdered)] == [EXHAUSTED]
+    assert news(told.later(FEBRUARY - FRIDAY)) == [], "a day and a half is not too long"
+    assert news(told.later(40 * HOUR)) == [(WHOLE, GPU, 80)]
+    assert [one.reason for one in told.later(10 * HOUR) if isinstance(one, EvictionOrdered)] == [EXHAUSTED]

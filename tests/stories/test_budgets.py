@@ -42,9 +42,7 @@ def begun(hours: int = 3) -> Story:
 
 
 def later(told: Story, ms: int) -> list[object]:
-    told.at += ms
-    told.world.advance(told.at)
-    return about_workloads(told.decided())
+    return about_workloads(told.later(ms))
 
 
 def about_workloads(said: list[Decision]) -> list[object]:

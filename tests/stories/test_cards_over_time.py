@@ -48,12 +48,6 @@ def pod(name: str, card: str, memory: int = 16000, *, workload: str = "", node: 
     )
 
 
-def later(told: Story, ms: int) -> list[object]:
-    told.at += ms
-    told.world.advance(told.at)
-    return list(told.decided())
-
-
 def drift(said: list[Any]) -> list[tuple[str, DriftKind | None, str]]:
     return [(type(e).__name__, e.kind, e.holder) for e in said if isinstance(e, DriftDetected | DriftResolved)]
 
@@ -65,26 +59,26 @@ def test_a_card_that_failed_comes_back_after_a_quiet_minute_and_twice_that_the_n
     told.told(registered()).decided()
     assert not told.world.cards.cards_of("n1").cards[0].healthy, "reported well, and not trusted yet"
     assert told.world.next_deadline() is not None, "the partition wakes by itself"
-    assert later(told, 59_000) == []
-    assert [type(event) for event in later(told, 1_000)] == [CardReturned]
+    assert told.later(59_000) == []
+    assert [type(event) for event in told.later(1_000)] == [CardReturned]
     assert told.world.cards.cards_of("n1").cards[0].healthy
     told.told(registered(0)).told(registered()).decided()
-    assert later(told, 119_000) == []
-    assert [type(event) for event in later(told, 1_000)] == [CardReturned]
+    assert told.later(119_000) == []
+    assert [type(event) for event in told.later(1_000)] == [CardReturned]
 
 
 def test_a_card_that_fails_again_while_it_is_watched_begins_anew() -> None:
     told = Story().told(*platform(cards=4), registered(0), registered())
     told.at += 50_000
     told.told(registered(0), registered())
-    assert later(told, 60_000) == []
-    assert [type(event) for event in later(told, 60_000)] == [CardReturned]
+    assert told.later(60_000) == []
+    assert [type(event) for event in told.later(60_000)] == [CardReturned]
 
 
 def test_a_silent_plugin_loses_its_cards_after_a_minute_and_has_them_back_when_it_speaks() -> None:
     told = Story().told(*platform(cards=4), registered(silent=("NVIDIA",)))
     assert told.decided() == []
-    assert [type(event) for event in later(told, 60_000)] == [PluginLost]
+    assert [type(event) for event in told.later(60_000)] == [PluginLost]
     assert not any(card.healthy for card in told.world.cards.cards_of("n1").cards)
     told.told(registered())
     assert all(card.healthy for card in told.world.cards.cards_of("n1").cards)
@@ -154,10 +148,10 @@ def test_a_pod_that_does_not_go_is_told_stale_a_minute_after_its_time() -> None:
     told.told(pod("ghost", "GPU-0")).decided()
     gone_by = told.at + 30_000
     told.told(pod("ghost", "GPU-0", terminating=True, gone_by=gone_by)).decided()
-    assert later(told, 80_000) == []
-    (said,) = later(told, 10_000)
+    assert told.later(80_000) == []
+    (said,) = told.later(10_000)
     assert isinstance(said, AllocationStale) and (said.pod, said.since) == ("team/ghost", gone_by)
-    assert later(told, 600_000) == [], "told once"
+    assert told.later(600_000) == [], "told once"
     told.told(ObjectRemoved(kind="Pod", namespace="team", name="ghost"))
     assert told.world.cards.used["GPU-0"].slots == 0
 
@@ -166,7 +160,7 @@ def test_cards_that_hami_has_given_but_could_not_bind_are_held_and_told_stale() 
     told = Story().told(*platform(cards=1))
     told.told(replace(pod("stuck", "GPU-0", node=""), phase="Pending", assigned="n1", bind_failed=True)).decided()
     assert told.world.cards.used["GPU-0"].memory == 16000
-    said = later(told, 60_000)
+    said = told.later(60_000)
     assert [type(event) for event in said] == [AllocationStale]
 
 
@@ -203,7 +197,7 @@ def test_a_shortage_is_told_under_warn_with_its_numbers_and_once_more_when_it_is
         "(32768 unhealthy)"
     )
     told.told(registered())
-    assert [type(event) for event in later(told, 60_000)] == [CardReturned, CapacityCovered, CapacityCovered]
+    assert [type(event) for event in told.later(60_000)] == [CardReturned, CapacityCovered, CapacityCovered]
 
 
 def test_what_is_remembered_of_cards_outlives_a_snapshot() -> None:

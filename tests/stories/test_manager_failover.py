@@ -25,7 +25,7 @@ from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import PARTITION
 from ops.production.wiring import Ports, Running
 from ops.queries.replay import fold_partition
-from services.multikueue.connection import SECRETS
+from services.multikueue.cluster_access import SECRETS
 from services.multikueue.reconcile import NO_LONGER_THERE
 from services.runtime.own_task import stopped
 from tests.stage.kuelog_worker import KuelogWorker

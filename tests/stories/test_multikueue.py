@@ -24,8 +24,8 @@ from ops.production.served import MULTIKUEUE, SERVICES
 from ops.production.wiring import Running
 from ops.queries.replay import fold_partition
 from services.applier.writing import WORKLOADS
+from services.multikueue.cluster_access import SECRETS
 from services.multikueue.connection import CLUSTERS as CONNECTED
-from services.multikueue.connection import SECRETS
 from services.runtime.cluster_port import Resource
 from services.runtime.own_task import stopped
 from tests.ops.production.deploy.test_least_rights import granted, question
@@ -256,6 +256,31 @@ async def test_a_kubeconfig_that_may_not_be_used_is_refused_and_named_on_the_clu
                 active(stage, "w3") == ("False", "BadKubeConfig", 'load client config failed: Secret "none" not found')
             )
         )
+
+
+async def test_a_cluster_whose_secret_is_taken_away_is_cut_off_and_connected_anew_once_it_is_back(
+    tmp_path: Path,
+) -> None:
+    async with asyncio.timeout(90), Stage(tmp_path) as stage, clusters(stage, tmp_path) as (w1, w2):
+        w2.admits = False
+        await stage.add(delegated("patient", UNTIL_ENDED_S))
+        await stage.until(lambda: stage.running("patient"))
+        (there,) = w1.jobs
+        secret = await stage.client.get(SECRETS, "default", "w1")
+        await stage.client.delete(SECRETS, "default", "w1")
+        missing = ("False", "BadKubeConfig", 'load client config failed: Secret "w1" not found')
+        await stage.until(lambda: active(stage, "w1") == missing)
+        await stage.add({**secret, "metadata": {"name": "w1", "namespace": "default"}})
+        await stage.until(lambda: active(stage, "w1") == ("True", "Active", "Connected"))
+        insecure = yaml.safe_load(w1.kubeconfig.read_text())
+        insecure["users"][0]["user"] = {"tokenFile": "/var/run/secrets/token"}
+        changed = {"data": {"kubeconfig": base64.b64encode(yaml.safe_dump(insecure).encode()).decode()}}
+        await stage.client.merge(SECRETS, "default", "w1", changed)
+        refused = ("False", "InsecureKubeConfig", "load client config failed: tokenFile is not allowed")
+        await stage.until(lambda: active(stage, "w1") == refused)
+        await stage.client.merge(SECRETS, "default", "w1", {"data": secret["data"]})
+        await stage.until(lambda: active(stage, "w1") == ("True", "Active", "Connected"))
+        assert stage.running("patient") and [one["metadata"]["uid"] for one in w1.jobs] == [there["metadata"]["uid"]]
 
 
 async def test_a_second_name_of_a_cluster_is_refused_and_what_runs_there_runs_on(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from events.json_path import look
 from services.applier.workloads.known_objects import WORKLOADS
 from services.runtime.cluster_port import ObjectInvalid, Resource
 from tests.stage.stage import JOBS, Stage, job
+from tests.stage.without_jobs import stops, without_job
 
 CLASSES = Resource(
     group="kueue.x-k8s.io",
@@ -69,19 +70,7 @@ async def test_a_workload_without_a_job_has_the_value_that_its_class_has_now_and
     meta = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "metadata": {"name": "own"}}
     await stage.add({**meta, "value": 500})
     reference = {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "own"}
-    await stage.add(
-        {
-            "apiVersion": "kueue.x-k8s.io/v1beta2",
-            "kind": "Workload",
-            "metadata": {"name": "alone", "namespace": "default"},
-            "spec": {
-                "queueName": "team",
-                "priority": 500,
-                "priorityClassRef": reference,
-                "podSets": [{"name": "main", "count": 1, "template": job("alone", 1)["spec"]["template"]}],
-            },
-        }
-    )
+    await stage.add(without_job("alone", priority=500, priorityClassRef=reference))
 
     def alone() -> JsonObject:
         return stage.get("workloads.kueue.x-k8s.io", "default", "alone")
@@ -93,6 +82,7 @@ async def test_a_workload_without_a_job_has_the_value_that_its_class_has_now_and
     await stage.until(lambda: alone()["spec"]["priority"] == 3000)
     await stage.client.delete(CLASSES, "", "own")
     await stage.client.merge(WORKLOADS, "default", "alone", {"spec": {"active": False}})
+    await stops(stage, "alone")
     await stage.until(lambda: stage.running("runs"))
     assert alone()["spec"]["priority"] == 3000, "what its class had last"
 

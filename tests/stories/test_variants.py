@@ -214,9 +214,7 @@ def test_variants_may_preempt_one_after_the_other_the_one_of_the_best_flavor_fir
     assert opened == asked == [of(told, "high", "reserved").key]
     assert of(told, "high", "on-demand").is_true("BlockedOnPreemptionGates")
     assert told.world.next_deadline() is not None
-    told.at += BETWEEN_GATES
-    told.world.advance(told.at)
-    said = told.decided()
+    said = told.later(BETWEEN_GATES)
     assert [one.workload for one in said if isinstance(one, PreemptionGateOpened)] == [
         of(told, "high", "on-demand").key
     ]
@@ -270,9 +268,7 @@ def test_the_time_that_a_job_may_run_is_used_up_by_all_of_its_variants_together(
     told.told(WorkloadFinished(workload="team/second", reason="Succeeded")).decided()
     told.told(stopped(told, "moves")).decided()
     assert runs_on(told, "moves") == "on-demand"
-    told.at += 11_000
-    told.world.advance(told.at)
-    told.decided()
+    told.later(11_000)
     assert not told.world.workloads["team/moves"].spec.active
     told.told(stopped(told, "moves")).decided()
     assert not any(one.spec.active for one in variants_of(told.world, "team/moves"))

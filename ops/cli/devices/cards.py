@@ -73,11 +73,6 @@ def read_moment(source: LogSource, at: str) -> WorldAt:
     return cards_at(point_at(entries, at).entries) if is_sequence(at) else cards_at(entries, at)
 
 
-def stamp(moment: WorldAt) -> dict[str, object]:
-    """The time of an answer and the last sequence of each stream that it rests on, as plain values."""
-    return {"at": format_timestamp(moment.at), "sequences": moment.upto}
-
-
 def show_cards(cards: Sequence[CardView], console: Console) -> None:
     """A line per card with its memory as a bar, by node; then which sign stands for which holder."""
     holders = sorted({part.holder for card in cards for part in card.slices})

@@ -6,11 +6,11 @@ from rich.text import Text
 
 from events.event import Millis
 from events.timestamp import format_timestamp
-from ops.cli.devices.cards import read_moment, stamp
+from ops.cli.devices.cards import read_moment
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.production.cards_view import job_of
-from ops.queries.time_travel import WorldAt, as_of
+from ops.queries.time_travel import WorldAt, as_of, stamp
 from ops.terminal.form import AnswerForm, print_answer
 from projections.devices.holdings.drift import NOTES, Drift, all_findings
 

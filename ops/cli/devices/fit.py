@@ -10,12 +10,12 @@ from events.api.pods import PodTemplate
 from events.json_path import FieldBroken
 from events.pod_set import PodSet
 from events.quota import FlavorObserved
-from ops.cli.devices.cards import read_moment, stamp
+from ops.cli.devices.cards import read_moment
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.files.manifests import Document, read_manifests
 from ops.production.cards_view import job_of
-from ops.queries.time_travel import as_of
+from ops.queries.time_travel import as_of, stamp
 from ops.terminal.form import AnswerForm, print_answer
 from projections.devices.capacity.fragmentation import Advice, make_room
 from projections.devices.placement.gang import WAITING_FOR_CARDS, Gang, Placed, place

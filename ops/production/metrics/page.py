@@ -34,6 +34,8 @@ is missing.
 A fact counts as soon as it is read. Its place among the decisions is fixed by the next of them, so in rare cases it turns out to count
 otherwise. An exported count never gets smaller then, and is right again with the next ones.
 
+<a id="queues-gone"></a>The series of a cluster queue or local queue go with it, as under Kueue; those of one of its name that comes later begin at 0.
+
 <a id="divided"></a>On a [divided log](scale.md) each partition counts what it decides, and a process exports the sum over those that it folds; `kuelog_commits_total`
 and `kuelog_events_total` name each. A workload counts in the partition that decided about it first; of one that was never decided about, nothing
 counts. A tree that moves is counted on by the partition that it moves into; the ends of jobs that are told to both within the seconds of the

@@ -49,6 +49,10 @@ KUEUES = Watched(
 )
 
 
+HELD = Watched(name="held", kinds=((GROUP, ("v1beta1", "v1beta2"), ("clusterqueues", "resourceflavors")),))
+"""What bears our finalizer from the start, as under Kueue (docs/rules/queues.md#in-use)."""
+
+
 def _rules(kinds: Iterable[JobKind]) -> tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]:
     found: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
     for kind in kinds:
@@ -104,6 +108,7 @@ def configurations(
         return [made] if watched.kinds else []
 
     mutating = [
+        _webhook("m", HELD, service, namespace, None, MUTATE, ("CREATE",)),
         *of_jobs("m", jobs(kinds), "CREATE"),
         *of_jobs("m", pods(kinds), "CREATE"),
         *of_jobs("m", made_pods(kinds), "CREATE"),

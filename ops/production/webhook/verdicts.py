@@ -3,15 +3,16 @@
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 
-from events.api.labels import QUEUE_NAME
-from events.json_object import JsonObject, object_at, objects_at
+from events.api.labels import QUEUE_NAME, RESOURCE_IN_USE
+from events.json_object import JsonObject, array_at, object_at, objects_at
 from events.settings import SettingsObserved
 from ops.production.webhook.review import ReviewRequest
 from services.jobs.defaulting import named_queue, queued_later, waiting
-from services.jobs.job_change_rules import gates_changed, job_problems
+from services.jobs.job_change_rules import gates_changed, job_problems, label_name_problems
 from services.jobs.kinds.elastic_rules import elastic_problems
 from services.jobs.kinds.managed_by import given_to_multikueue
 from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.kinds.pods import labels_of
 from services.jobs.kinds.serving_rules import serving_problems
 from services.jobs.topology.topology_rules import new_topology_problems
 from services.validation.conversion.convert import GROUP, to_v1beta2, written_field
@@ -21,6 +22,7 @@ from services.watcher.fields.problems import Refused
 from services.watcher.settings.cluster_objects import SIMPLE
 
 DEFAULT_QUEUE = "default"
+_HELD = frozenset({("ClusterQueue", "CREATE"), ("ResourceFlavor", "CREATE")})
 _MAKERS_OF_JOBS = frozenset({"CronJob"})
 """Owners that are not managed themselves: the jobs that they make are."""
 
@@ -46,6 +48,8 @@ def stored(
     """
     value = request.object or {}
     kind = request.kind.get("kind", "")
+    if request.kind.get("group") == GROUP:
+        return _held(value) if (kind, request.operation) in _HELD and not request.sub_resource else value
     if not managed or request.sub_resource or request.operation not in ("CREATE", "UPDATE"):
         return value
     if request.operation == "UPDATE":
@@ -61,6 +65,18 @@ def stored(
     return waiting(value, kind, kinds_of(settings))
 
 
+def _held(value: JsonObject) -> JsonObject:
+    """With the finalizer by which it is there as long as something needs it.
+
+    Rule: docs/rules/queues.md#in-use
+    """
+    meta = object_at(value, "metadata")
+    borne = list(array_at(meta, "finalizers"))
+    if RESOURCE_IN_USE in borne:
+        return value
+    return {**value, "metadata": {**meta, "finalizers": [*borne, RESOURCE_IN_USE]}}
+
+
 def problems_of(request: ReviewRequest, settings: SettingsObserved) -> list[Problem]:
     """What lint would say, and the watcher; an object that is leaving is held up by nothing."""
     value = request.object
@@ -73,7 +89,8 @@ def problems_of(request: ReviewRequest, settings: SettingsObserved) -> list[Prob
     if kinds_of(settings).serves(group, kind):
         changed = serving_problems(group, kind, request.old_object, value) if request.old_object is not None else []
         gates = gates_changed(request.old_object, value)
-        return [*changed, *gates, *new_topology_problems(request.old_object, value, settings)]
+        names = label_name_problems(value, labels_of(request.old_object or {}))
+        return [*changed, *names, *gates, *new_topology_problems(request.old_object, value, settings)]
     read = to_v1beta2({**value, "kind": request.kind.get("kind", value.get("kind", ""))})
     newest, found = read.value, read.problems
     old = request.old_object

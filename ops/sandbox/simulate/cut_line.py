@@ -107,5 +107,8 @@ class LineConnector:
 
     async def connect(self, kubeconfig: str) -> LineClient:
         """The cluster that a kubeconfig names. Raises `ClusterUnavailable`."""
-        name = kubeconfig.partition("server: http://")[2].partition("\n")[0]
-        return self._clients[name]()
+        server = kubeconfig.partition("server: ")[2].partition("\n")[0]
+        client = self._clients.get(server.removeprefix("http://"))
+        if client is None:
+            raise ClusterUnavailable(f"nobody answers at {server}")
+        return client()

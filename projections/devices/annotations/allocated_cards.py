@@ -91,13 +91,19 @@ def _share(entry: str, key: str) -> CardShare:
     fields = entry.split(",")
     if len(fields) < _ENTRY_FIELDS:
         raise BadAnnotation(key=key, part=entry, problem="must have 4 fields: uuid, type, memory, cores")
-    uuid, word, memory, cores = fields[:_ENTRY_FIELDS]
-    return CardShare(
-        uuid=uuid,
-        vendor=word,
-        memory=whole_number(memory, key=key, part=entry),
-        cores=whole_number(cores, key=key, part=entry),
-    )
+    uuid, word = fields[:2]
+    memory, cores = (whole_number(text, key=key, part=entry) for text in fields[2:_ENTRY_FIELDS])
+    if memory < 0 or cores < 0:
+        raise BadAnnotation(key=key, part=entry, problem="has a negative amount")
+    return CardShare(uuid=uuid, vendor=word, memory=memory, cores=cores, slots=_slots(fields[_ENTRY_FIELDS:]))
+
+
+def _slots(more: Sequence[str]) -> int:
+    """How many slots a share takes, where releases of HAMi after 2.10 say it; like them, what can't be read there is passed over."""
+    try:
+        return max(whole_number(more[0], key="", part=""), 1) if more else 1
+    except BadAnnotation:
+        return 1
 
 
 def decode_mig_allocations(text: str) -> tuple[MigAllocation, ...]:

@@ -3,6 +3,8 @@
 Rule: docs/rules/devices.md#card-checks
 """
 
+from collections.abc import Mapping
+
 from events.card import WHOLE_CARD, Card, CardRequest
 from projections.devices.annotations.terms import ONLINE, Terms
 from projections.devices.card_use import CardState
@@ -90,6 +92,12 @@ def refuses_card(state: CardState, terms: Terms) -> str:
     if not terms.models.allows_model(card.model) or not terms.takes_mode(card.mode):
         return WRONG_MODEL
     return ""
+
+
+def splits_by_software(vendor: Vendor, annotations: Mapping[str, str]) -> bool:
+    """Whether a node splits chips by software: by what it says itself, else by HAMi's configuration."""
+    told = annotations.get(SOFT_SPLIT_NODE)
+    return vendor.soft_split_everywhere if told is None else told == "true"
 
 
 def mode_differs(terms: Terms, *, soft_node: bool) -> bool:

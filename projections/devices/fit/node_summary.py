@@ -13,6 +13,7 @@ from projections.devices.card_use import NodeCards, states_of
 from projections.devices.fit.pick import MIG_MODE
 from projections.devices.fit.score import node_fullness
 from projections.devices.vendors.table import BY_WORD
+from projections.devices.vendors.vendor import Rules
 
 
 class NodeSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,8 +73,7 @@ def _may_serve(node: NodeSummary, request: CardRequest) -> bool:
     if node.pieces:
         return request.memory <= node.memory
     vendor = BY_WORD.get(request.vendor)
-    own = vendor is None or vendor.rules.compute_units or vendor.rules.classes or vendor.rules.soft_split
-    percent = 0 if own else min(request.cores, WHOLE_CARD)
+    percent = 0 if vendor is None or _looks_at_cores_itself(vendor.rules) else min(request.cores, WHOLE_CARD)
     if request.count > node.usable or request.memory > node.memory or percent > node.cores:
         return False
     alone = percent == WHOLE_CARD and vendor is not None and vendor.rules.exclusive
@@ -83,3 +83,8 @@ def _may_serve(node: NodeSummary, request: CardRequest) -> bool:
         memory >= request.memory and cores >= percent and (free or not alone) for memory, cores, free in node.open
     )
     return serving >= request.count
+
+
+def _looks_at_cores_itself(rules: Rules) -> bool:
+    """Whether cores that are asked for are not what a card must have free of those that it registers."""
+    return rules.compute_units or rules.classes or rules.soft_split or rules.same_size

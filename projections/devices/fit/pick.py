@@ -20,7 +20,9 @@ from projections.devices.fit.pair_scores import PairScores, best_together
 from projections.devices.fit.pick_kunlun import pick_kunlun
 from projections.devices.fit.pick_metax import pick_metax
 from projections.devices.fit.pick_neighbours import pick_neighbours
+from projections.devices.fit.pod_count import PodCount
 from projections.devices.fit.slices import NoShare, chosen, slice_share
+from projections.devices.namespace_quota import NO_QUOTA
 from projections.devices.vendors.table import BOARD, DIE, STRATEGY
 from projections.devices.vendors.vendor import Picking, Vendor
 
@@ -30,9 +32,11 @@ MIG_MODE = "mig"
 class _Walk:
     """The shares and refusals found so far on one walk over the cards."""
 
-    def __init__(self, vendor: Vendor, before: CardUse) -> None:
-        self.vendor, self.before = vendor, before
+    def __init__(self, terms: Terms, before: PodCount, *, all_of_them: bool) -> None:
+        self.vendor, self.before = terms.vendor, before
         self.taken = before
+        self.adds_up = terms.room != NO_QUOTA and (terms.topology or not all_of_them)
+        """Whether what is found counts for what is looked at next: HAMi has it so also where links decide later."""
         self.numa: int | None = None
         self.shares: list[CardShare] = []
         self.states: list[CardState] = []
@@ -54,7 +58,8 @@ class _Walk:
     def take(self, share: CardShare, state: CardState) -> None:
         self.shares.append(share)
         self.states.append(state)
-        self.taken = self.taken.plus(counted(share, state, self.vendor))
+        if self.adds_up:
+            self.taken = self.taken.plus(share.uuid, counted(share, state.card, self.vendor))
 
 
 def pick_cards(
@@ -62,14 +67,14 @@ def pick_cards(
     request: CardRequest,
     terms: Terms,
     *,
-    before: CardUse,
+    before: PodCount,
     pair_scores: PairScores,
     soft_node: bool,
     held: Set[str],
 ) -> ContainerFit:
     """Take cards for one request from the end of the list.
 
-    `before` is what the pod has taken of the quota already, `held` are the cards on which it has something already;
+    `before` is what the pod counts in the limits of its namespace already, `held` are the cards on which it has something already;
     `soft_node` says that the node splits by software.
     """
     rules = terms.vendor.rules
@@ -80,8 +85,9 @@ def pick_cards(
         return ContainerFit(picked=(), complete=False, refusals=refused, cards=len(states))
     if rules.picking is Picking.RUNS and request.count > 1:
         return pick_neighbours(states, request)
-    walk = _Walk(terms.vendor, before)
-    enough = 0 if _wants_all(states, terms) else request.count
+    all_of_them = _wants_all(states, terms)
+    walk = _Walk(terms, before, all_of_them=all_of_them)
+    enough = 0 if all_of_them else request.count
     occupied = _occupied_boards(states, terms)
     for state in reversed(states):
         why = _never(state, request, terms, walk, soft_node=soft_node)
@@ -116,9 +122,9 @@ def _occupied_boards(states: Sequence[CardState], terms: Terms) -> frozenset[int
     return frozenset(state.card.custom[BOARD] for state in states if state.use.slots and BOARD in state.card.custom)
 
 
-def counted(share: CardShare, state: CardState, vendor: Vendor) -> CardUse:
+def counted(share: CardShare, card: Card, vendor: Vendor) -> CardUse:
     """What a share counts in the limits of its namespace."""
-    return CardUse(memory=share.memory, cores=cores_counted(state.card, vendor, share.cores))
+    return CardUse(memory=share.memory, cores=cores_counted(card, vendor, share.cores))
 
 
 def settled(state: CardState, share: CardShare) -> CardShare:
@@ -164,7 +170,7 @@ def _never(state: CardState, request: CardRequest, terms: Terms, walk: _Walk, *,
     return why or card_checks.refuses_now(state, terms)
 
 
-def _share(state: CardState, request: CardRequest, terms: Terms, taken: CardUse) -> CardShare | NoShare:
+def _share(state: CardState, request: CardRequest, terms: Terms, taken: PodCount) -> CardShare | NoShare:
     card, vendor = state.card, terms.vendor
     if vendor.rules.profiles:
         part = slice_share(state, request)
@@ -195,10 +201,13 @@ def _share(state: CardState, request: CardRequest, terms: Terms, taken: CardUse)
     )
 
 
-def _is_over_quota(card: Card, terms: Terms, taken: CardUse, memory: int, cores: int) -> bool:
+def _is_over_quota(card: Card, terms: Terms, taken: PodCount, memory: int, cores: int) -> bool:
     """Whether the limits of a namespace do not hold so much of a card beside what is taken already."""
-    counted_cores = cores_counted(card, terms.vendor, cores)
-    return not terms.room.holds(taken.memory + memory, taken.cores + counted_cores)
+    if terms.room == NO_QUOTA:
+        return False
+    use = CardUse(memory=memory, cores=cores_counted(card, terms.vendor, cores))
+    total = taken.plus(card.uuid, use).total
+    return not terms.room.holds(total.memory, total.cores)
 
 
 def _outcome(walk: _Walk, request: CardRequest, terms: Terms, pair_scores: PairScores, cards: int) -> ContainerFit:

@@ -3,22 +3,22 @@
 Init containers that end are each tried on the node as sidecars have left it; the others follow one after the other.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
 from events.card import CardRequest, CardShare
 from projections.devices.annotations.allocated_cards import CARD_POLICY
-from projections.devices.annotations.steering import EVEN, SCORING_WEIGHTS, BadWeights, Weights, parse_weights
+from projections.devices.annotations.steering import EVEN, SCORING_WEIGHTS, BadWeights, Choice, Weights, parse_weights
 from projections.devices.annotations.terms import Terms, terms_of
 from projections.devices.card_use import IDLE, CardState, CardUse, NodeCards, charged_of, states_of
 from projections.devices.fit import card_checks
-from projections.devices.fit.card_checks import SOFT_SPLIT_NODE
 from projections.devices.fit.container_fit import ContainerFit
 from projections.devices.fit.metax_sharing import quality_after
 from projections.devices.fit.pick import MIG_MODE, counted, pick_cards, settled
+from projections.devices.fit.pod_count import NOT_COUNTED, NOTHING_TRIED, PodCount, TriedContainers
 from projections.devices.fit.score import asked_of, card_order, fullness
-from projections.devices.namespace_quota import Limit, room
+from projections.devices.namespace_quota import NO_QUOTA, Limit, QuotaRoom, room
 from projections.devices.vendors.table import BY_WORD
 from projections.devices.vendors.vendor import Vendor, serves
 
@@ -49,6 +49,10 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     def policy(self) -> str:
         """The policy by which cards are sorted."""
         return self.annotations.get(CARD_POLICY, self.default_policy)
+
+    def names_cards(self) -> bool:
+        """Whether it names single cards, so that no two nodes are alike to it."""
+        return any(terms.uuids != Choice() for terms in self.terms.values())
 
 
 def asking(
@@ -138,19 +142,15 @@ def fit_asking(
     if pod.unreadable:
         return PodFit(refusals={card_checks.BAD_WEIGHTS: 1})
     now = states_of(on)
-    running: list[CardShare] = []
-    shares: list[tuple[CardShare, ...]] = []
+    tried = TriedContainers(init=init, sidecars=sidecars)
     for position, asked in enumerate(requests):
-        held = [share for each in shares for share in each]
-        tried = fit_container(now, asked, pod, on=on, before=running, held=held)
-        fit = tried.fit
-        if not fit.complete:
-            return PodFit(refusals=fit.refusals, cards=fit.cards)
-        shares.append(fit.picked)
-        if position >= init or position in sidecars:
-            now = tried.after
-            running += fit.picked
-    return PodFit(shares=tuple(shares))
+        trial = fit_container(now, asked, pod, on=on, tried=tried)
+        if not trial.fit.complete:
+            return PodFit(refusals=trial.fit.refusals, cards=trial.fit.cards)
+        if not tried.ends(position):
+            now = trial.after
+        tried = msgspec.structs.replace(tried, shares=(*tried.shares, trial.fit.picked))
+    return PodFit(shares=tried.shares)
 
 
 class ContainerTrial(msgspec.Struct, frozen=True):
@@ -168,13 +168,9 @@ def fit_container(
     pod: Asking,
     *,
     on: NodeCards,
-    before: Sequence[CardShare] = (),
-    held: Sequence[CardShare] = (),
+    tried: TriedContainers = NOTHING_TRIED,
 ) -> ContainerTrial:
-    """Fit the requests of one container on cards as they are.
-
-    `held` is what containers before it have got, `before` what of it they have when it starts.
-    """
+    """Fit the requests of one container on cards as they are, after those of its pod that were tried before it."""
     if not requests:
         return ContainerTrial(ContainerFit(picked=(), complete=True), states)
     terms = [pod.terms.get(request.vendor) for request in requests]
@@ -182,8 +178,7 @@ def fit_container(
     after = sort_cards(states, pod.policy(), requests, numa_bind=numa_bind, weights=pod.weights)
     picked: tuple[CardShare, ...] = ()
     for request, own in zip(requests, terms, strict=True):
-        cards = frozenset(share.uuid for share in held if share.vendor == request.vendor)
-        fit = _fit_own(after, request, own, on, before, cards)
+        fit = _fit_own(after, request, own, on, tried)
         if not fit.complete:
             return ContainerTrial(fit, states)
         picked += fit.picked
@@ -192,12 +187,7 @@ def fit_container(
 
 
 def _fit_own(
-    states: Sequence[CardState],
-    request: CardRequest,
-    terms: Terms | None,
-    on: NodeCards,
-    before: Sequence[CardShare],
-    held: frozenset[str],
+    states: Sequence[CardState], request: CardRequest, terms: Terms | None, on: NodeCards, tried: TriedContainers
 ) -> ContainerFit:
     """Fit one request on the cards of its vendor."""
     if terms is None:
@@ -207,23 +197,37 @@ def _fit_own(
     if request.count > len(own) and not (terms.takes_mode(MIG_MODE) and any(s.card.mode == MIG_MODE for s in own)):
         return ContainerFit(picked=(), complete=False, refusals={card_checks.TOO_FEW_ON_NODE: 1})
     by_uuid = {state.card.uuid: state for state in own}
-    taken = IDLE
-    for share in before:
-        if share.uuid in by_uuid:
-            taken = taken.plus(counted(share, by_uuid[share.uuid], vendor))
+
+    def counts(share: CardShare) -> CardUse:
+        return counted(share, by_uuid[share.uuid].card, vendor) if share.uuid in by_uuid else IDLE
+
+    before = NOT_COUNTED if terms.room == NO_QUOTA else tried.count(counts)
     fit = pick_cards(
         own,
         request,
         terms,
-        before=taken,
-        held=held,
+        before=before,
+        held=frozenset(share.uuid for share in tried.seen() if share.vendor == request.vendor),
         pair_scores=on.pair_scores,
-        soft_node=vendor.soft_split_everywhere or on.annotations.get(SOFT_SPLIT_NODE) == "true",
+        soft_node=card_checks.splits_by_software(vendor, on.annotations),
     )
     if not fit.complete:
         return fit
+    if not _held_by(terms.room, before, fit.picked, counts):
+        return ContainerFit(picked=(), complete=False, refusals={card_checks.OVER_QUOTA: len(own)}, cards=len(own))
     picked = tuple(settled(by_uuid[share.uuid], share) for share in fit.picked)
     return ContainerFit(picked=picked, complete=True, cards=fit.cards)
+
+
+def _held_by(
+    room: QuotaRoom, before: PodCount, picked: Sequence[CardShare], counts: Callable[[CardShare], CardUse]
+) -> bool:
+    """Whether the limits of a namespace hold all that was picked together, where cards were chosen among more than are asked for."""
+    if room == NO_QUOTA:
+        return True
+    for share in picked:
+        before = before.plus(share.uuid, counts(share))
+    return room.holds(before.total.memory, before.total.cores)
 
 
 def charge(states: Sequence[CardState], shares: Sequence[CardShare]) -> list[CardState]:

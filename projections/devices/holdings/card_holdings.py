@@ -26,7 +26,6 @@ from projections.devices.vendors.table import METAX_SLICE
 from projections.trail import Trail
 
 TERMINAL = frozenset({"Succeeded", "Failed"})
-_SOFT_SPLIT = {SOFT_SPLIT_NODE: "true"}
 __all__ = ["POD", "TERMINAL", "CardHoldings", "Holding", "holding_key"]
 
 _NOTHING = Stake()
@@ -112,7 +111,7 @@ class CardHoldings:
             cordoned=frozenset(registered.cordoned),
             used={card.uuid: self.used.get(card.uuid, IDLE) for card in cards},
             pair_scores=registered.pair_scores,
-            annotations={**(_SOFT_SPLIT if registered.soft_split else {}), **registered.link_scores},
+            annotations={**_soft_split(registered), **registered.link_scores},
             tenants=tenants_of(sharing),
             qualities=qualities_of(sharing),
         )
@@ -376,3 +375,10 @@ class CardHoldings:
         self._trail.put(self.used, uuid, use)
         for node in self.homes.get(uuid, ()):
             self.touch(node)
+
+
+def _soft_split(registered: DevicesRegistered) -> dict[str, str]:
+    """What a node says of whether it splits chips by software, as HAMi reads it; nothing where it leaves that to the configuration."""
+    if registered.soft_split or registered.never_soft_split:
+        return {SOFT_SPLIT_NODE: "true" if registered.soft_split else "false"}
+    return {}

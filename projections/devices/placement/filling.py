@@ -13,7 +13,6 @@ import msgspec
 from events.card import WHOLE_CARD
 from events.device import PodPlacement
 from projections.devices.annotations.allocated_cards import CARD_POLICY
-from projections.devices.annotations.steering import Choice
 from projections.devices.card_use import IDLE, NodeCards
 from projections.devices.fit.fills import CardShape, Fill, FillColumn, NodeFill, PodShares, kind_of
 from projections.devices.fit.node_summary import may_hold
@@ -155,8 +154,7 @@ def shape_of(gang: Gang, policies: tuple[str, ...] = ()) -> CardShape:
             for one in each
         ),
     )
-    by_card = any(terms.uuids != Choice() for terms in _asked(asked, "", {}).terms.values())
-    return msgspec.structs.replace(asked, by_card=by_card)
+    return msgspec.structs.replace(asked, by_card=_asked(asked, "", {}).names_cards())
 
 
 def _asked(shape: CardShape, policy: str, limits: Limits) -> Asking:

@@ -1,6 +1,6 @@
 """Why no node takes a pod, in numbers: asked, largest free piece, sum free, and the reasons of the cards."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 import msgspec
 
@@ -42,7 +42,7 @@ def refusal(
     looked_at = f", reasons of the first {REASONS_OF}" if len(names) > REASONS_OF else ""
     ever = any(
         fit_asking(on, asked.containers, asked.init, alone, asked.sidecars).shares is not None
-        for on in _emptied(cards, names)
+        for on in _emptied(cards, names, by_card=alone.names_cards())
     )
     message = (
         f"asked {asked_text(asked.containers)}; {_largest(cards, names)}; {len(names)} node(s){looked_at}: {codes}"
@@ -65,19 +65,20 @@ def _memory_text(request: CardRequest) -> str:
     return "all memory" if request.percent in (None, 100) else f"{request.percent} % of the memory"
 
 
-def _emptied(cards: CardHoldings, names: Sequence[str]) -> Iterator[NodeCards]:
-    """The nodes as they would be if nothing ran there, one of each kind; alike are those whose cards are alike."""
-    seen: set[tuple[tuple[object, ...], ...]] = set()
+def _emptied(cards: CardHoldings, names: Sequence[str], *, by_card: bool) -> Iterator[NodeCards]:
+    """The nodes as they would be if nothing ran there, one of each kind: those whose cards are alike, if none is asked for by itself."""
+    seen: set[Hashable] = set()
     for name in names:
         on = cards.summary_of(name).on
-        kind = tuple(_kind(card) for card in on.cards)
+        kind = (tuple(_kind(card, by_card=by_card) for card in on.cards), tuple(sorted(on.annotations.items())))
         if kind not in seen:
             seen.add(kind)
             yield NodeCards(node=on.node, cards=on.cards, annotations=on.annotations)
 
 
-def _kind(card: Card) -> tuple[object, ...]:
-    return (card.model, card.slots, card.memory, card.cores, card.numa, card.mode, card.healthy, card.profiles)
+def _kind(card: Card, *, by_card: bool) -> Hashable:
+    what = (card.model, card.slots, card.memory, card.cores, card.numa, card.mode, card.healthy, card.profiles)
+    return (*what, card.index, tuple(sorted(card.custom.items())), card.uuid if by_card else "")
 
 
 def _largest(cards: CardHoldings, names: Sequence[str]) -> str:

@@ -82,14 +82,15 @@ def cards_on(
     return tuple(
         card
         for vendor in vendors
-        if _registers(vendor, annotations.get(vendor.register, "")) or _shows(vendor, capacity)
+        if _registers(vendor, annotations.get(vendor.register, ""), capacity) or _shows(vendor, capacity)
         for card in node_cards(vendor, node, annotations, capacity, labels)
     )
 
 
-def _registers(vendor: Vendor, text: str) -> bool:
+def _registers(vendor: Vendor, text: str, capacity: Mapping[str, int]) -> bool:
     """Whether a node registers cards of the vendor; HAMi marks so what it takes for gone."""
-    return bool(vendor.register and text) and not text.startswith(_DELETED)
+    registered = bool(vendor.register and text) and not text.startswith(_DELETED)
+    return registered and (not vendor.offered or vendor.shown_in(capacity))
 
 
 def _shows(vendor: Vendor, capacity: Mapping[str, int]) -> bool:

@@ -71,11 +71,18 @@ def _memory(vendor: Vendor, stated: Mapping[str, Amount]) -> int:
     names = vendor.resources
     if vendor.reading is not Reading.GIBIBYTES:
         return _whole(stated, names.memory, names.factor) or 0
-    amount = _whole(stated, names.memory) or 0
-    # Written with a suffix it is bytes: HAMi sees that by the text, and so few GiB as a suffix of thousands makes are none.
-    if amount % _THOUSAND == 0 or amount >= _IN_BYTES:
-        return amount >> 20
+    amount = Fraction(stated.get(names.memory, _ABSENT))
+    if amount >= 0 and is_in_bytes(amount):
+        return _counted(Fraction(int(amount) >> 20))
     return _whole(stated, names.memory, names.factor) or 0
+
+
+def is_in_bytes(amount: Fraction) -> bool:
+    """Whether memory of MetaX is bytes, for it was written with a suffix: HAMi sees that by the text.
+
+    No card has so many GiB, and so few as a suffix of thousands makes are none.
+    """
+    return amount.denominator == 1 and (amount % _THOUSAND == 0 or amount >= _IN_BYTES)
 
 
 def _sized(vendor: Vendor, count: int, memory: int) -> CardRequest:
@@ -106,7 +113,10 @@ def _neuron(vendor: Vendor, stated: Mapping[str, Amount]) -> CardRequest | None:
 def _whole(stated: Mapping[str, Amount], name: str, factor: int = 1) -> int | None:
     if not name or name not in stated:
         return None
-    value = Fraction(stated[name])
+    return _counted(Fraction(stated[name]), factor)
+
+
+def _counted(value: Fraction, factor: int = 1) -> int:
     if value.denominator != 1 or not 0 <= value * factor <= _INT32:
         raise _Unreadable
     return int(value) * factor

@@ -106,19 +106,20 @@ def _templated(vendor: Vendor, asked: ContainerRequest, annotations: Mapping[str
     if not soft and limits.get(names.cores, 0) > 0:
         return Mutated(asked=asked, refused=f"{names.cores} needs the annotation {SOFT_SPLIT_POD}: {SOFT_SPLIT}")
     memory = rounded(vendor, limits[names.memory]) if names.memory in limits else vendor.allocatable
-    if vendor.super_pod and (soft or memory == vendor.allocatable):
-        if limits[names.count] == 1:
-            limits[names.count] = requests[names.count] = 2
-        elif limits[names.count] % 2:
-            problem = f"{names.count} is {limits[names.count]}; cards of this model come in pairs"
-            return Mutated(asked=asked, refused=problem)
+    count = limits[names.count]
+    if vendor.super_pod and vendor.rules.pairs:
+        if count == 1:
+            limits[names.count] = _PAIR
+            requests |= {names.count: _PAIR} if names.count in requests else {}
+        elif count % _PAIR:
+            return Mutated(asked=asked, refused=f"{names.count} is {count}; cards of this model come in pairs")
     if soft:
         return Mutated(asked=replace(asked, limits=limits, requests=requests), found=True)
     if memory is None:
         problem = f"{names.memory} is {limits[names.memory]}; a card has {vendor.allocatable} MiB"
         return Mutated(asked=asked, refused=problem)
-    if limits[names.count] > 1 and memory != vendor.allocatable:
-        return Mutated(asked=asked, refused=f"{names.count} is {limits[names.count]}; only whole cards go together")
+    if count > 1 and memory != vendor.allocatable:
+        return Mutated(asked=asked, refused=f"{names.count} is {count}; only whole cards go together")
     limits[names.memory] = requests[names.memory] = memory
     return Mutated(asked=replace(asked, limits=limits, requests=requests), found=True)
 
@@ -249,6 +250,8 @@ def _iluvatar(vendor: Vendor, asked: ContainerRequest, annotations: Mapping[str,
     return Mutated(asked=replace(asked, limits=limits), found=True)
 
 
+_PAIR = 2
+"""The chips of one board of a super pod; who asks for one, or a part of one, gets as much of both."""
 _QUALITIES = (BEST_EFFORT, FIXED_SHARE, BURST_SHARE)
 _MTHREADS_SIZES, _MTHREADS_CORES = (2, 4, 8, 16, 32, 64, 96), 16
 """In units of 512 MiB; the largest is a whole card."""

@@ -72,6 +72,7 @@ VENDORS: tuple[Vendor, ...] = (
         family="amd",
         resources=VendorResources(count="amd.com/gpu", memory="amd.com/gpumem", cores="amd.com/gpucores"),
         register="hami.io/node-amd-register",
+        offered=True,
         to_allocate="hami.io/amd-devices-to-allocate",
         allocated="hami.io/amd-devices-allocated",
         use_uuid="amd.com/use-gpu-uuid",

@@ -148,6 +148,8 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     register: str = ""
     handshake: str = ""
     """The annotation by which the vendor's device plugin shows that it lives; empty where there is none."""
+    offered: bool = False
+    """No handshake is kept: cards are there as long as their node's capacity shows any."""
     to_allocate: str = ""
     allocated: str = ""
     use_uuid: str = ""

@@ -136,11 +136,12 @@ def stranded_pods(world: TopologyState, workload: Workload) -> tuple[PodObserved
         waits = pod.topology is not None and not (pod.node or pod.terminating or pod.topology.gated)
         if host is None or not waits or pod.phase != "Pending":
             continue
-        one = given.get(pod.pod_set)
-        if one is None or one.topology is None or one.topology.assignment.levels[-1:] != (HOSTNAME,):
+        named = [given[pod.pod_set]] if pod.pod_set in given else given.values()
+        placed = [one for one in named if _by_host(one)]
+        if not placed:
             continue  # It has named the host itself.
-        node = _node_of(world, host)
-        if not _on(one, host) or node is not None and (not node.ready or _keeps_off(world, workload, node, [one])):
+        node, there = _node_of(world, host), [one for one in placed if _on(one, host)]
+        if not there or node is not None and (not node.ready or _keeps_off(world, workload, node, there)):
             found.append(pod)
     return tuple(found)
 

@@ -54,6 +54,8 @@ RESOURCES = {
 }
 EVERY: Millis = 1000
 """Milliseconds for which changes are gathered; no status is written more often."""
+_HOLDS_EVERY: Millis = 50
+"""How often it is looked at most which objects are in use."""
 _REST = 100
 """The pause before the next look, as a multiple of the time that the last look took."""
 _LONGEST_REST: Millis = 250
@@ -72,23 +74,33 @@ class QueueStatusWriter:
         self._shown: dict[QueuePlace, JsonObject] = {}
         """The objects as they were last seen here, so that each is read only once."""
         self._next: Millis = 0
+        self._next_holds: Millis = 0
         self._asked: Millis = 0
 
     def observe(self, world: BudgetedQueueState, touched: Sequence[str]) -> None:
         """Take up what has changed; called after each turn of the partition."""
         self._statuses.touch(world, touched)
+        self._observe_holds(world)
         now = self._clock.now()
         if now < self._next:
             self._ask(world, self._next)
             return
         self._wanted.put(self._statuses.changed(world, now))
-        self._holds.put_unlike(_unlike_holds(world))
         self._quotas.put_unlike(_unlike_quotas(world))
         # The partition waits meanwhile: where there are many queues they are looked at less often.
         self._next = now + max(EVERY, _REST * (self._clock.now() - now))
         rule = world.settings.admission_fair_sharing
         if rule is not None:
             self._ask(world, now - now % max(rule.sampling, EVERY) + max(rule.sampling, EVERY))
+
+    def _observe_holds(self, world: BudgetedQueueState) -> None:
+        """Take up which objects are in use: one that is deleted soon after it was made has to bear the finalizer by then."""
+        now = self._clock.now()
+        if now < self._next_holds:
+            self._ask(world, self._next_holds)
+            return
+        self._holds.put_unlike(_unlike_holds(world))
+        self._next_holds = now + max(_HOLDS_EVERY, _REST * (self._clock.now() - now))
 
     async def run(self) -> None:
         """Write statuses and quota of queues, and the finalizers of those in use, until cancelled."""

@@ -1,4 +1,4 @@
-"""The JobSet that the trainer makes of a TrainJob and its runtime, where no trainer makes it: for one that runs on another cluster.
+"""The JobSet that the trainer makes of a TrainJob and its runtime: where no trainer makes it, for one that runs on another cluster, and what has changed since it was made.
 
 Kueue computes it with the trainer's own code. What the trainer's plugins add to containers besides (variables of torchrun,
 volumes of MPI) is not part of it there, either.
@@ -52,6 +52,42 @@ def job_set_of(job: JsonObject, runtime: JsonMapping) -> JsonObject:
     return {"spec": {**template, "replicatedJobs": jobs}}
 
 
+def as_said_by_now(job_set: JsonObject, job: JsonObject, runtime: JsonMapping) -> JsonObject:
+    """The JobSet that a trainer has made of a TrainJob, of as many nodes, with as much each, as the job says by now.
+
+    The trainer changes it only while it is suspended. What the runtime says by now is not heeded: who runs goes on when that changes.
+    Raises `FieldBroken` where a number of the job is none.
+    """
+    policy = object_at(runtime, "spec", "mlPolicy")
+    if "flux" in policy:
+        return job_set  # How many pods it has then is not known here.
+    jobs = [_resized(one, job, policy) for one in objects_at(job_set, "spec", "replicatedJobs")]
+    return put(job_set, ("spec", "replicatedJobs"), jobs)
+
+
+def _resized(found: JsonMapping, job: JsonMapping, policy: JsonMapping) -> JsonMapping:
+    trainer = object_at(job, "spec", "trainer")
+    at = ("template", "spec", "template", "spec", "containers")
+    if trainer.get("numNodes") is not None:
+        step = str(object_at(found, "template", "metadata", "labels").get(_ANCESTOR, ""))
+        before = whole(found, "template.spec.parallelism", 1)
+        count = _count(found, step, job, {**policy, "numNodes": before})
+        if count != before:
+            found = _with_count(found, count)
+    if asked := _resources(trainer):
+        containers = [
+            {**one, "resources": asked} if one.get("name") == _NODE else one for one in objects_at(found, *at)
+        ]
+        found = put(found, at, containers)
+    return found
+
+
+def _resources(trainer: JsonMapping) -> JsonObject:
+    """What each node of a trainer asks for, where the job says it."""
+    asked = object_at(trainer, "resourcesPerNode")
+    return {one: asked[one] for one in ("limits", "requests") if asked.get(one)}
+
+
 def _patched(replicated: JsonMapping, job: JsonMapping) -> JsonMapping:
     """One of its jobs with the patches that the TrainJob has for it."""
     for patch in objects_at(job, "spec", "runtimePatches"):
@@ -90,7 +126,7 @@ def _replicated(found: JsonMapping, job: JsonMapping, policy: JsonMapping | None
     labels = object_at(found, "template", "metadata", "labels")
     step = str(labels.get(_ANCESTOR, ""))
     count = _count(found, step, job, policy)
-    made = put(put(found, ("template", "spec", "parallelism"), count), ("template", "spec", "completions"), count)
+    made = _with_count(found, count)
     if step == _TRAINER or step in _INITIALIZERS:
         made = put(made, ("replicas",), 1)
     if not labels:
@@ -101,6 +137,10 @@ def _replicated(found: JsonMapping, job: JsonMapping, policy: JsonMapping | None
         for one in objects_at(found, "template", "spec", "template", "spec", "containers")
     ]
     return put(made, ("template", "spec", "template", "spec", "containers"), containers)
+
+
+def _with_count(found: JsonMapping, count: int) -> JsonObject:
+    return put(put(found, ("template", "spec", "parallelism"), count), ("template", "spec", "completions"), count)
 
 
 def _count(found: JsonMapping, step: str, job: JsonMapping, policy: JsonMapping | None) -> int:
@@ -127,8 +167,7 @@ def _container(found: JsonMapping, step: str, job: JsonMapping, *, as_node: bool
         return found
     trainer = object_at(job, "spec", "trainer")
     said = {one: trainer[one] for one in ("image", "command", "args") if trainer.get(one) is not None}
-    asked = object_at(trainer, "resourcesPerNode")
-    resources = {one: asked[one] for one in ("limits", "requests") if asked.get(one)}
+    resources = _resources(trainer)
     found = {**found, **said, **({"resources": resources} if resources else {})}
     return _with_variables(found, objects_at(trainer, "env"))
 

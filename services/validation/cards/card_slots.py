@@ -8,6 +8,7 @@ from events.quantity import BadQuantity, to_units
 from events.whole_number import whole_number
 from projections.devices.annotations.bad_annotation import BadAnnotation
 from projections.devices.card_config import HAMI, CardConfig
+from projections.devices.fit.pick import MIG_MODE
 from projections.devices.registration.node_cards import cards_on
 from projections.devices.vendors.table import NVIDIA
 from services.validation.problem import Problem
@@ -33,10 +34,14 @@ def cards_of(node: JsonMapping, config: CardConfig = HAMI) -> tuple[Card, ...]:
 
 
 def most_cards(nodes: Mapping[str, JsonMapping], config: CardConfig = HAMI) -> int:
-    """How many cards of NVIDIA the node has that has most of them; 0 where none is known."""
+    """How many shares of NVIDIA's cards a container has at most on the node that has most of them; 0 where none is known.
+
+    One of each card, but for cards that are cut by MIG, of which it may have all pieces.
+    """
     most = 0
     for node in nodes.values():
-        registered = sum(card.vendor == NVIDIA for card in cards_of(node, config))
+        own = [card for card in cards_of(node, config) if card.vendor == NVIDIA]
+        registered = sum(card.slots if card.mode == MIG_MODE else 1 for card in own)
         labels = object_at(node, "metadata", "labels")
         most = max(most, registered or whole_number(str(labels.get(_COUNTED, ""))) or 0)
     return most

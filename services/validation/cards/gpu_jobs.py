@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from events.card import WHOLE_CARD
 from events.json_object import JsonMapping, object_at, objects_at
 from events.quantity import BadQuantity, to_units
 from events.whole_number import whole_number
@@ -14,8 +15,6 @@ from projections.devices.vendors.table import NVIDIA
 from services.validation.cards.card_slots import cards_of
 from services.validation.problem import Problem, warning
 
-WHOLE_CARD = 100
-"""A card's cores in percent."""
 WASTED = 3
 """A fit is poor when more than one part in so many of a card's memory stays unused."""
 

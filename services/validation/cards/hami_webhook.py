@@ -30,9 +30,14 @@ _FIELDS = {
 
 
 def hami_problems(
-    template: JsonMapping, field: str, known: Sequence[Problem], config: CardConfig = HAMI
+    template: JsonMapping,
+    field: str,
+    known: Sequence[Problem],
+    config: CardConfig = HAMI,
+    *,
+    namespace: JsonMapping | None = None,
 ) -> list[Problem]:
-    """All that HAMi would refuse or ignore in a pod template at `field`, without what `known` reports already."""
+    """All that HAMi would refuse or ignore in a pod template at `field`, without what `known` reports already; `namespace` is the job's."""
     spec = object_at(template, "spec")
     annotations = object_at(template, "metadata", "annotations")
     known_fields = {one.field for one in known}
@@ -44,7 +49,7 @@ def hami_problems(
         *found,
         *_weights(annotations, field),
         *_policies(annotations, field),
-        *_ignored(template, field, config),
+        *_unseen(template, field, namespace or {}, config),
         *_refused(spec, annotations, field, config),
     ]
 
@@ -98,25 +103,39 @@ def _policies(annotations: Mapping[str, str], field: str) -> list[Problem]:
     ]
 
 
-def _ignored(template: JsonMapping, field: str, config: CardConfig) -> list[Problem]:
-    """A pod that asks for cards, and whose label keeps it from HAMi, which names no scheduler of its own either."""
+def _unseen(template: JsonMapping, field: str, namespace: JsonMapping, config: CardConfig) -> list[Problem]:
+    """A pod that asks for cards, and that HAMi does not place: by its scheduler, its label, or the label of its namespace."""
     spec = object_at(template, "spec")
     asked = [_asked(one) for part in ("initContainers", "containers") for one in objects_at(spec, part)]
-    if (
-        object_at(template, "metadata", "labels").get(_WEBHOOK) != _IGNORE
-        or str(spec.get("schedulerName") or DEFAULT_SCHEDULER) != DEFAULT_SCHEDULER
-        or all(config.names.isdisjoint({*one.limits, *one.requests}) for one in asked)
-    ):
+    scheduler = str(spec.get("schedulerName") or DEFAULT_SCHEDULER)
+    if scheduler == _SCHEDULER or all(config.names.isdisjoint({*one.limits, *one.requests}) for one in asked):
         return []
-    return [
-        warning(
-            f"{field}.metadata.labels[{_WEBHOOK}]",
-            "IgnoredByHami",
-            "the label keeps HAMi from a pod that asks for cards",
-            "the default scheduler places it, and no card is given to it, though one is reserved",
-            f"leave it out, or write out all that HAMi would add, schedulerName: {_SCHEDULER} with it",
-        )
-    ]
+    if scheduler != DEFAULT_SCHEDULER:
+        return [
+            warning(
+                f"{field}.spec.schedulerName",
+                "NotPlacedByHami",
+                f"{scheduler} is to place a pod that asks for cards, and HAMi leaves such pods alone",
+                "no card is given to it, though one is reserved",
+                f"leave it out, or {_SCHEDULER}; if HAMi's own scheduler bears that name, it is right as it is",
+            )
+        ]
+    own, around = object_at(template, "metadata", "labels"), object_at(namespace, "metadata")
+    if own.get(_WEBHOOK) == _IGNORE:
+        return [_ignored(f"{field}.metadata.labels[{_WEBHOOK}]", "the label")]
+    if object_at(around, "labels").get(_WEBHOOK) == _IGNORE:
+        return [_ignored("metadata.namespace", f"the label {_WEBHOOK}: {_IGNORE} of namespace {around.get('name')}")]
+    return []
+
+
+def _ignored(field: str, label: str) -> Problem:
+    return warning(
+        field,
+        "IgnoredByHami",
+        f"{label} keeps HAMi from a pod that asks for cards",
+        "the default scheduler places it, and no card is given to it, though one is reserved",
+        f"leave the label out, or write out all that HAMi would add, schedulerName: {_SCHEDULER} with it",
+    )
 
 
 def _refused(spec: JsonMapping, annotations: Mapping[str, str], field: str, config: CardConfig) -> list[Problem]:

@@ -11,10 +11,11 @@ from events.api.labels import (
 from events.api.pods import ApiPod
 from events.topology import PodTopology
 from events.whole_number import whole_number
+from projections.topology.domains.tree import HOSTNAME
 from services.watcher.fields.problems import Refused, problem
 
 _MARKS = (PODSET_REQUIRED_TOPOLOGY, PODSET_PREFERRED_TOPOLOGY, PODSET_UNCONSTRAINED_TOPOLOGY)
-"""A workload's pods that are placed by topology bear one of them, at the gate and behind it."""
+"""A workload's pods that are placed by topology bear one of them, at the gate and behind it, where queues manage their job."""
 
 
 def pod_topology(pod: ApiPod) -> PodTopology | None:
@@ -24,7 +25,9 @@ def pod_topology(pod: ApiPod) -> PodTopology | None:
     """
     annotations = pod.metadata.annotations or {}
     gated = any(one.name == TOPOLOGY_GATE for one in pod.spec.scheduling_gates or ())
-    if not annotations.get(WORKLOAD) or not (gated or any(name in annotations for name in _MARKS)):
+    selector = pod.spec.node_selector or {}
+    placed = gated or HOSTNAME in selector or any(name in annotations for name in _MARKS)
+    if not annotations.get(WORKLOAD) or not placed:
         return None
     text = annotations.get(POD_INDEX_OFFSET, "0")
     offset = whole_number(text)
@@ -35,7 +38,7 @@ def pod_topology(pod: ApiPod) -> PodTopology | None:
     indexes = {name: index for name, value in labels if (index := whole_number(value)) is not None}
     return PodTopology(
         gated=gated,
-        node_selector=dict(sorted((pod.spec.node_selector or {}).items())),
+        node_selector=dict(sorted(selector.items())),
         indexes=indexes,
         index_offset=offset,
     )

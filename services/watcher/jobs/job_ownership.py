@@ -12,7 +12,7 @@ from services.jobs.kinds.managed_kinds import Kinds
 from services.jobs.kinds.ray import CLUSTER, autoscaled_cluster
 from services.jobs.kinds.table import RAY_CLUSTER
 from services.jobs.kinds.train_job import CHILD
-from services.jobs.kinds.training_runtime import RUNTIMES, job_set_of, runs_elsewhere, runtime_place
+from services.jobs.kinds.training_runtime import RUNTIMES, as_said_by_now, job_set_of, runs_elsewhere, runtime_place
 from services.watcher.fields.problems import Refused, problem
 from services.watcher.seen_versions import place_in
 
@@ -89,17 +89,22 @@ class JobOwnership:
         if kind.reader != "train job":
             return self._with_cluster(place, kind, value)
         self._parents[place] = value
-        child = self._made_elsewhere(place, value) if runs_elsewhere(value) else self._children.get(place)
+        try:
+            child = self._made_elsewhere(place, value) if runs_elsewhere(value) else self._made_here(place, value)
+        except FieldBroken as broken:
+            raise Refused([problem(broken.field, broken.message, broken.instead)]) from broken
         return value if child is None else {**value, CHILD: child}
 
+    def _made_here(self, place: str, value: JsonObject) -> JsonObject | None:
+        """What the trainer has made of a TrainJob, as the job says it by now; None where it is not seen yet. Raises `FieldBroken`."""
+        child, runtime = self._children.get(place), self._runtimes.get(runtime_place(value))
+        return child if child is None or runtime is None else as_said_by_now(child, value, runtime)
+
     def _made_elsewhere(self, place: str, value: JsonObject) -> JsonObject | None:
-        """What a trainer in another cluster makes of a TrainJob; None where its runtime is not known. Raises `Refused`."""
+        """What a trainer in another cluster makes of a TrainJob; None where its runtime is not known. Raises `FieldBroken` and `Refused`."""
         runtime = self._runtimes.get(runtime_place(value))
         if runtime is not None:
-            try:
-                return job_set_of(value, runtime)
-            except FieldBroken as broken:
-                raise Refused([problem(broken.field, broken.message, broken.instead)]) from broken
+            return job_set_of(value, runtime)
         kind, _, name = runtime_place(value).split("/", 2)
         if kind in self._listed and place not in self._managed:
             instead = "the name of one that is there, or create it: the job waits for it"
@@ -114,23 +119,25 @@ class JobOwnership:
 
     def settle(self, kind: str) -> list[ParentJob]:
         """The jobs that have to be looked at again because all objects of a kind were seen, and none is what they name."""
-        return [] if kind not in RUNTIMES else self._in_runtime(lambda place: place not in self._runtimes)
+        if kind not in RUNTIMES:
+            return []
+        return [one for one in self._naming(lambda place: place not in self._runtimes) if runs_elsewhere(one.value)]
 
     def learn(self, kind: str, value: JsonObject) -> list[ParentJob]:
         """The jobs that have to be looked at again because of an object: it is their child, or their runtime."""
         if kind in RUNTIMES:
             place = place_in(kind, value)
             self._runtimes[place] = value
-            return self._in_runtime(place.__eq__)
+            return self._naming(place.__eq__)
         parent = self._parent_of(value) if kind in self._kinds.by_place else None
         return [] if parent is None else [parent]
 
-    def _in_runtime(self, named: Callable[[str], bool]) -> list[ParentJob]:
-        """The TrainJobs that run elsewhere and name such a runtime."""
+    def _naming(self, named: Callable[[str], bool]) -> list[ParentJob]:
+        """The TrainJobs that name such a runtime."""
         return [
             ParentJob(place.partition("/")[0], value)
             for place, value in sorted(self._parents.items())
-            if runs_elsewhere(value) and named(runtime_place(value))
+            if named(runtime_place(value))
         ]
 
     def _with_cluster(self, place: str, kind: JobKind, value: JsonObject) -> JsonObject:

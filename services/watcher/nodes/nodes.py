@@ -149,6 +149,7 @@ def _registered(found: ApiNode, config: CardConfig) -> DevicesRegistered:
         pair_scores=decode_pair_scores(scores) if scores else {},
         silent=tuple(v.word for v in config.vendors if v.word in vendors and _silent(v, annotations, allocatable)),
         soft_split=annotations.get(SOFT_SPLIT_NODE) == "true",
+        never_soft_split=annotations.get(SOFT_SPLIT_NODE, "true") != "true",
         link_scores={name: annotations[name] for name in (LOSSES, SCORES) if name in annotations},
     )
 

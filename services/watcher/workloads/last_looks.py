@@ -1,8 +1,8 @@
 """Whether a Workload object differs from how it was looked at last in anything that is read of it.
 
 What kuelog writes of its decisions comes back with the watch, and says nothing that is not on the log: neither the admission nor its
-conditions are read of an object whose workload is known, but for its end and whether pods are ready of which no job tells. To read it
-again would cost more than to write it.
+conditions are read of an object whose workload is known, but for its end, and for whether pods are ready, and whether they stopped, of
+which no job tells. To read it again would cost more than to write it.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from projections.workloads.lifecycle import FINISHED, PODS_READY
 from projections.workloads.preemption_gates import turned_by_others
 from services.jobs.kinds.managed_kinds import Kinds
 from services.watcher.workloads.reported_state import ReportedState
-from services.watcher.workloads.workload_objects import belongs_to_job, pods_ready_in
+from services.watcher.workloads.workload_objects import belongs_to_job, given_back_in, pods_ready_in
 
 _DIGEST = 8
 _NOT_READ = frozenset({"resourceVersion", "managedFields"})
@@ -103,6 +103,7 @@ def digest_of(value: JsonMapping) -> bytes:
         object_at(value, "status").get("reclaimablePods"),
         [one for one in objects_at(value, "status", "preemptionGates") if turned_by_others(one["name"])],
         pods_ready_in(value) if _tells_of_pods(value) else None,
+        None if belongs_to_job(value) else given_back_in(value),
     )
     return hashlib.blake2b(msgspec.json.encode(read), digest_size=_DIGEST).digest()
 

@@ -31,7 +31,7 @@ from events.workload import (
 )
 from projections.quota.effective_requests import pod_requests
 from projections.topology.domains.stored_assignment import read_assignment
-from projections.workloads.lifecycle import ADMITTED, PODS_READY
+from projections.workloads.lifecycle import ADMITTED, EVICTED, PODS_READY, QUOTA_RESERVED
 from projections.workloads.slices import with_fewer
 from services.validation.unsupported import asked_in
 from services.watcher.fields.check_states import checks_of
@@ -110,6 +110,7 @@ def workload_state(value: JsonMapping) -> JobState:
             None,
         ),
         ready=pods_ready_in(value),
+        gone=given_back_in(value),
         reclaimed={one.name: one.count for one in found.status.reclaimable_pods or ()},
         adopted=_adopted(value, found),
         checks=checks_of(value, found),
@@ -119,7 +120,8 @@ def workload_state(value: JsonMapping) -> JobState:
 
 def is_elastic(meta: ObjectMeta) -> bool:
     """Whether a Workload object is a slice of an elastic job."""
-    return (meta.annotations or {}).get(ELASTIC_JOB) == "true"
+    notes = meta.annotations or {}
+    return notes.get(ELASTIC_JOB) == "true" or bool(notes.get(WORKLOAD_SLICE_REPLACEMENT_FOR))
 
 
 def pods_ready_in(value: JsonMapping) -> bool | None:
@@ -133,6 +135,17 @@ def pods_ready_in(value: JsonMapping) -> bool | None:
         return None
     # One that is older than the admission says how pods of an earlier attempt stood.
     return ready is not None and _time(ready.get("lastTransitionTime")) >= _time(admitted.get("lastTransitionTime"))
+
+
+def given_back_in(value: JsonMapping) -> str | None:
+    """How often it was evicted, once whoever runs it has taken its quota from it, as nothing of it runs any more; None until then.
+
+    Rule: docs/rules/eviction.md#without-a-job
+    """
+    shown = {one.get("type"): one.get("status") for one in objects_at(value, "status", "conditions")}
+    if (shown.get(EVICTED), shown.get(QUOTA_RESERVED)) != ("True", "False"):
+        return None
+    return str(sum(int(one.get("count") or 0) for one in objects_at(value, "status", "schedulingStats", "evictions")))
 
 
 def _boost(meta: ObjectMeta) -> int:

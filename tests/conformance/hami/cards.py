@@ -7,9 +7,11 @@ from events.card import CardShare
 from projections.devices.annotations.allocated_cards import names_in
 from projections.devices.annotations.steering import BadWeights, Weights, model_choice, parse_weights, uuid_choice
 from projections.devices.annotations.terms import terms_of
-from projections.devices.card_use import IDLE, CardState, use_of
+from projections.devices.card_use import CardState, use_of
 from projections.devices.fit import mig
+from projections.devices.fit.card_checks import splits_by_software
 from projections.devices.fit.pick import pick_cards, settled
+from projections.devices.fit.pod_count import TriedContainers
 from projections.devices.fit.pod_fit import charge, reason_text
 from projections.devices.fit.score import SCALE, asked_of, card_order, fullness
 from projections.devices.namespace_quota import room
@@ -135,25 +137,16 @@ def fit(case: Case) -> str | None:
         default_policy=given["env"]["gpu_policy_default"],
         room=room(limits, vendor.resources),
     )
-    before = IDLE
-    for word, containers in (given["allocated"] or {}).items():
-        if word == vendor.word:
-            for share in (share for container in containers_in(containers) for share in container):
-                before = before.plus(use_of(share))
+    allocated = (given["allocated"] or {}).get(vendor.word)
+    before = TriedContainers(shares=containers_in(allocated) if allocated else ())
     found = pick_cards(
         states,
         request_in(given["request"]),
         terms,
-        before=before,
+        before=before.count(use_of),
         pair_scores=node.get("pair_scores") or {},
-        held=frozenset(
-            share.uuid
-            for word, containers in (given["allocated"] or {}).items()
-            if word == vendor.word
-            for shares in containers_in(containers)
-            for share in shares
-        ),
-        soft_node=vendor.soft_split_everywhere or node["annotations"].get("hami-vnpu-core") == "true",
+        held=frozenset(share.uuid for share in before.seen()),
+        soft_node=splits_by_software(vendor, node["annotations"]),
     )
     expected = {**case["out"], "devices": _plain(case["out"]["devices"])}
     return first_difference(

@@ -7,6 +7,7 @@ from events.card import CardRequest, CardShare
 from projections.devices.annotations.allocated_cards import NODE_POLICY, by_vendor, names_in
 from projections.devices.card_use import NodeCards
 from projections.devices.fit.node_scores import vendor_score, weighted
+from projections.devices.fit.pod_count import TriedContainers
 from projections.devices.fit.pod_fit import Asking, asking, fit_container, reason_text
 from projections.devices.fit.score import node_score
 from projections.devices.namespace_quota import Limit
@@ -87,8 +88,8 @@ def fit_in_devices(case: Case) -> str | None:
     on = node_in(given["node"])
     already = {word: containers_in(rows) for word, rows in (given["allocated"] or {}).items()}
     states = [state_in(row) for row in given["node"]["devices"]]
-    held = [share for rows in already.values() for shares in rows for share in shares]
-    tried = fit_container(states, requests, pod, on=on, before=held, held=held)
+    before = TriedContainers(shares=tuple(shares for rows in already.values() for shares in rows))
+    tried = fit_container(states, requests, pod, on=on, tried=before)
     fit, after = tried.fit, tried.after
     allocated = plain_slots(given["allocated"] or {})
     if fit.complete:

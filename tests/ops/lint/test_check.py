@@ -89,6 +89,16 @@ def test_a_container_that_asks_for_more_shares_than_any_node_has_cards_is_told_o
     )
 
 
+def test_a_container_may_have_several_pieces_of_a_card_that_is_cut_by_mig(tmp_path: Path) -> None:
+    whole = registered(cards=2, memory=16000, split=4)
+    assert codes(tmp_path, whole + job(ASKS.format(5, 8000))) == [("error", "ExceedsCards", f"{LIMITS}.nvidia.com/gpu")]
+    places = ",".join(f'{{"start":{start},"size":1}}' for start in range(4))
+    profile = f'{{"name":"1g.8gb","memoryMB":8000,"core":14,"sliceCount":1,"placements":[{places}]}}'
+    cut = whole.replace('"mode":"hami-core"', f'"mode":"mig","migProfiles":[{profile}]', 1)
+    assert codes(tmp_path, cut + job(ASKS.format(5, 8000))) == [], "four pieces of the one, and the other"
+    assert codes(tmp_path, cut + job(ASKS.format(6, 8000))) == [("error", "ExceedsCards", f"{LIMITS}.nvidia.com/gpu")]
+
+
 def of_containers(count: int, each: str) -> str:
     value = yaml.safe_load(job(each))
     pod = value["spec"]["template"]["spec"]
@@ -414,6 +424,29 @@ def test_a_pod_that_hamis_webhook_is_told_to_ignore_is_told(tmp_path: Path) -> N
     assert found(asked, "ignore") == found(asked, "ignore", "schedulerName: default-scheduler, ") == [told]
     assert found(asked, "ignore", "schedulerName: hami-scheduler, ") == found(asked, "seen") == []
     assert found("cpu: 1", "ignore") == []
+
+
+def test_a_pod_that_the_label_of_its_namespace_keeps_from_hami_is_told(tmp_path: Path) -> None:
+    def found(asked: str, label: str, namespace: str = "a") -> list[tuple[str, str, str]]:
+        space = (
+            f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {namespace}, labels: {{hami.io/webhook: {label}}}}}\n"
+        )
+        return codes(tmp_path, f"{space}---\n{job(asked)}")
+
+    asked = "nvidia.com/gpu: 1, nvidia.com/gpumem: 16000, nvidia.com/gpucores: 50"
+    assert found(asked, "ignore") == [("warning", "IgnoredByHami", "metadata.namespace")]
+    assert found(asked, "seen") == found(asked, "ignore", "other") == found("cpu: 1", "ignore") == []
+
+
+def test_a_pod_with_cards_that_another_scheduler_is_to_place_is_told(tmp_path: Path) -> None:
+    def found(asked: str, scheduler: str) -> list[tuple[str, str, str]]:
+        return codes(
+            tmp_path, job(asked).replace("{spec: {containers", f"{{spec: {{schedulerName: {scheduler}, containers")
+        )
+
+    asked = "nvidia.com/gpu: 1, nvidia.com/gpumem: 16000, nvidia.com/gpucores: 50"
+    assert found(asked, "volcano") == [("warning", "NotPlacedByHami", "spec.template.spec.schedulerName")]
+    assert found(asked, "hami-scheduler") == found(asked, "default-scheduler") == found("cpu: 1", "volcano") == []
 
 
 HAMI_MAP = """

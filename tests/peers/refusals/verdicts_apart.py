@@ -8,7 +8,6 @@ from tests.peers.refusals.asked import Asked, Verdict
 from tests.peers.worlds.difference import differences
 
 MEANT = {
-    "finalizer of its services": "Kueue's webhook puts the finalizer of queues and flavors on when they are made, here the watcher does when it sees them",
     "queue without a queue": "Kueue takes a LocalQueue that names no ClusterQueue, and nothing ever gets in through it: docs/rules/objects.md#validation",
     "says more": "kuelog names all that is wrong, where Kueue stops at the first",
     "names the whole": "kuelog names the template that may not change, Kueue each field of it",
@@ -40,9 +39,7 @@ def apart(asked: Asked) -> Apart:
     both = [f"Kueue: {_said(there)}", f"kuelog: {_said(here)}"]
     if there.taken is not None and here.taken is not None:
         found = list(differences(_as_go_has_it(there.taken), _as_go_has_it(here.taken), ()))
-        finalizers = ("metadata", "finalizers")
-        name = "finalizer of its services" if found and all(one.path == finalizers for one in found) else ""
-        return Apart([str(one) for one in found], name)
+        return Apart([str(one) for one in found])
     if there.taken is None and here.taken is None:
         mine, others = fields(here), fields(there)
         if "schema" in (there.by, here.by) or mine == others:

@@ -23,6 +23,10 @@ class AskedApart:
                 return "left request"
             case ("asked", workload, *_) if one.there is None and _runs(workload, there) and _runs(workload, here):
                 return "request of who runs"
+            case ("asked", _, "templates", _, "pods", "labels" | "annotations") if one.there is None:
+                return "template of pods"
+            case ("asked", _, "templates", _, "pods", "schedulingGates") if one.here is None:
+                return "asked with gates"
             case ("workloads", _, "checks", check) if self._is_ours(check) and one.there and one.here:
                 return _of_check(one.there, one.here, said)
             case ("workloads", _, "updates", check) if self._is_ours(check) and one.there and one.here:

@@ -2,9 +2,12 @@
 
 import base64
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
+import yaml
+from msgspec.structs import replace
 
 from events.api.labels import PRIORITY_CLASS, QUEUE_NAME
 from events.json_object import JsonObject
@@ -60,9 +63,62 @@ def with_kubeconfig(value: JsonObject, home: str, kubeconfigs: Mapping[str, str]
     """A Secret that names a worker with the kubeconfig of that; anything else as it is."""
     if value["kind"] != "Secret":
         return value
-    text = kubeconfigs[value["data"]["kubeconfig"]]
-    data = {"kubeconfig": base64.b64encode(text.encode()).decode()}
-    return {**value, "metadata": {**value["metadata"], "namespace": home}, "data": data}
+    return {**value, "metadata": {**value["metadata"], "namespace": home}, "data": _kubeconfig(value, kubeconfigs)}
+
+
+def placed_step(step: Step, home: str, kubeconfigs: Mapping[str, str]) -> Step:
+    """A step to a Secret as it is done there; any other as it is."""
+    if step.kind != "Secret":
+        return step
+    value = step.value
+    if step.verb == "create":
+        value = with_kubeconfig(value, home, kubeconfigs)
+    elif step.verb == "merge":
+        value = {"data": _kubeconfig(value, kubeconfigs)}
+    return replace(step, namespace=home, value=value)
+
+
+def _kubeconfig(secret: JsonObject, kubeconfigs: Mapping[str, str]) -> JsonObject:
+    worker, _, broken = secret["data"]["kubeconfig"].partition(" ")
+    text: str | None = kubeconfigs[worker]
+    if broken:
+        text = BROKEN[broken](yaml.safe_load(text))
+    return {"kubeconfig": None if text is None else base64.b64encode(text.encode()).decode()}
+
+
+def _with(part: str, **fields: Any) -> Callable[[JsonObject], str]:
+    def broken(kubeconfig: JsonObject) -> str:
+        (named,) = kubeconfig[f"{part}s"]
+        return yaml.safe_dump({**kubeconfig, f"{part}s": [{**named, part: {**named[part], **fields}}]})
+
+    return broken
+
+
+def _with_another(user: JsonObject) -> Callable[[JsonObject], str]:
+    """A kubeconfig with a user whom no context names."""
+    return lambda one: yaml.safe_dump({**one, "users": [*one["users"], {"name": "another", "user": user}]})
+
+
+_EXEC = {"apiVersion": "client.authentication.k8s.io/v1", "command": "x", "interactiveMode": "Never"}
+BROKEN: Mapping[str, Callable[[JsonObject], str | None]] = {
+    "no key": lambda _: None,
+    "nothing": lambda _: "",
+    "no text": lambda _: "a: [",
+    "a word": lambda _: "word",
+    "no context": lambda one: yaml.safe_dump({**one, "current-context": ""}),
+    "other context": lambda one: yaml.safe_dump({**one, "current-context": "other"}),
+    "token file": _with("user", tokenFile="/x"),
+    "password": _with("user", username="a", password="b", token=None),
+    "program": _with("user", exec=_EXEC),
+    "insecure": _with("cluster", **{"insecure-skip-tls-verify": True}),
+    "authority file": _with("cluster", **{"certificate-authority": "/x"}),
+    "no server": _with("cluster", server=""),
+    "odd server": _with("cluster", server="https://a_b"),
+    "out of reach": _with("cluster", server="https://127.0.0.1:1"),
+    "program of another": _with_another({"exec": _EXEC}),
+    "token file of another": _with_another({"tokenFile": "/x"}),
+}
+"""By how a kubeconfig is broken, or only looks so, its text made of one that is whole; None where there is none."""
 
 
 def drawn_clusters(seed: int) -> ClustersWorld:
@@ -157,7 +213,7 @@ class _Draw:
 
     def _steps(self) -> list[PlacedStep]:
         steps = [self._sent()]
-        verbs = (*_VERBS, *(_LATER if self._is(0.6) else ()))
+        verbs = (*_VERBS, *(_LATER if self._is(0.6) else ()), *(_ACCESS if self._is(0.5) else ()))
         for _ in range(self._chance.randint(8, 13)):
             steps += self._more(self._chance.choice(verbs))
         return steps
@@ -174,6 +230,8 @@ class _Draw:
                 return [self._to_queue(verb)]
             case "config" | "cluster" | "door":
                 return [self._to_place(verb)]
+            case "secret":
+                return self._to_secret()
             case "plain":
                 return [self._plain()]
             case _:
@@ -249,6 +307,17 @@ class _Draw:
             place, kind = worker, "LocalQueue"
         return self._step((place,), "delete" if gone else "create", kind, name, {} if gone else value)
 
+    def _to_secret(self) -> Sequence[PlacedStep]:
+        """What gives access to a worker goes, comes back, or is something else."""
+        worker, what = self._chance.choice(WORKERS), self._chance.choice(("gone", "back", "back", *BROKEN))
+        name = self._named(worker)
+        if what == "gone":
+            return [self._step((MANAGER,), "delete", "Secret", name)]
+        data = {"kubeconfig": worker if what == "back" else f"{worker} {what}"}
+        whole = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": HOME}, "data": data}
+        changed = self._step((MANAGER,), "merge", "Secret", name, {"data": data})
+        return [changed, self._step((MANAGER,), "create", "Secret", name, whole)] if what == "back" else [changed]
+
     def _plain(self) -> PlacedStep:
         """A Workload of no job."""
         name = f"plain{len(self._jobs)}"
@@ -295,5 +364,17 @@ _VERBS = (
     *("delete", "active", "move", "move", "quota", "quota"),
 )
 """What happens in all worlds."""
-_LATER = ("stop", "config", "cluster", "door", "plain", "delete-there", "active-there", "class", "class")
+_LATER = (
+    "stop",
+    "config",
+    "cluster",
+    "door",
+    "plain",
+    "delete-there",
+    "active-there",
+    "class",
+    "class",
+)
 """What happens besides in some of them."""
+_ACCESS = ("secret",) * 6
+"""What happens in half of them."""

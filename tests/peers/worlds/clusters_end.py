@@ -15,12 +15,23 @@ def why_clusters_end(world: ClustersWorld, number: int, before: Side, there: Sid
     """The name of a difference after a step after which it is compared no more; empty while it is."""
     if _left_the_configuration(_configured(world, number), there[MANAGER], here[MANAGER]):
         return "left the configuration"
+    if any(
+        _is_shown_as_connected(name, told, here[MANAGER]) for name, told in there[MANAGER].get("standing", {}).items()
+    ):
+        return "shown as connected"
+    if _is_left_behind(world, _configured(world, number), there, here):
+        return "left behind"
     if _is_left_until_collected(there, here):
         return "left until collected"
     if any(_lost_its_copy(name, one, there[MANAGER]) for name, one in here[MANAGER]["workloads"].items()):
         return "without a copy"
     if any(_is_never_named(name, one, there) for name, one in there[MANAGER]["workloads"].items()):
         return "never named"
+    if any(
+        _is_not_named_yet(one, there[MANAGER], here[MANAGER]["workloads"].get(name, one))
+        for name, one in there[MANAGER]["workloads"].items()
+    ):
+        return "not named yet"
     if any(_waits_for_its_class(name, one, there[MANAGER]) for name, one in there[MANAGER]["workloads"].items()):
         return "class while it holds quota"
     if any(_has_ghost(world, place, there[place], here[place]) for place in WORKERS):
@@ -57,10 +68,30 @@ def _left_the_configuration(clusters: list[str], there: Seen, here: Seen) -> boo
 
 
 def _is_left_until_collected(there: Side, here: Side) -> bool:
-    """Whether a copy stays in a worker under Kueue whose job is gone from the manager."""
+    """Whether a copy stays in a worker on one side alone whose job is gone from the manager.
+
+    Under Kueue what is in a worker that can't be reached may be collected by the connection of another world.
+    """
     return any(
-        "copy" in one and name not in there[MANAGER]["workloads"] and name not in here[place]["workloads"]
+        "copy" in one and name not in there[MANAGER]["workloads"] and name not in other[place]["workloads"]
+        for side, other in ((there, here), (here, there))
         for place in WORKERS
+        for name, one in side[place]["workloads"].items()
+    )
+
+
+def _is_shown_as_connected(name: str, told: list[str], here: Seen) -> bool:
+    """Whether Kueue shows a cluster as connected that nobody reaches."""
+    ours = here["standing"].get(name, told)
+    return name.startswith("cluster ") and told[0] == "True" and ours[1] == "ClientConnectionFailed"
+
+
+def _is_left_behind(world: ClustersWorld, clusters: list[str], there: Side, here: Side) -> bool:
+    """Whether a copy stays under Kueue in a worker that is not in the configuration any more, and has gone here."""
+    return any(
+        "copy" in one and name not in here[place]["workloads"]
+        for place in WORKERS
+        if f"{world.space}-{place}" not in clusters
         for name, one in there[place]["workloads"].items()
     )
 
@@ -75,6 +106,16 @@ def _is_never_named(name: str, one: Seen, there: Side) -> bool:
     """Whether a worker admits a copy of who is tried nowhere by what it shows."""
     nowhere = holds(one) and bool(one["checks"]) and not one["nominated"] and not one["cluster"]
     return nowhere and any(holds(there[place]["workloads"].get(name, {"pods": {}})) for place in WORKERS)
+
+
+def _is_not_named_yet(one: Seen, there: Seen, ours: Seen) -> bool:
+    """Whether it is tried elsewhere under Kueue, and not in a cluster that is connected and has taken it here."""
+    active = [
+        name.partition(" ")[2]
+        for name, told in there.get("standing", {}).items()
+        if name.startswith("cluster ") and told[0] == "True"
+    ]
+    return bool(one["nominated"]) and not one["cluster"] and ours["cluster"] in set(active) - {*one["nominated"]}
 
 
 def _waits_for_its_class(name: str, one: Seen, there: Seen) -> bool:
@@ -106,15 +147,18 @@ def kept_copies(there: Seen, here: Seen) -> Iterator[str]:
 
 
 def _line_of_kept(there: Seen, here: Seen) -> bool:
-    """Whether others wait in the line of such a copy, in which the one that was made anew comes later."""
+    """Whether others wait in the line of such a copy, in which the one that was made anew comes later, or it was deactivated, and runs no more."""
     workloads = there["workloads"]
     return any(
-        other != name
-        and one["door"] == workloads[name]["door"]
-        and not holds(one)
-        and "Finished" not in one["conditions"]
+        not workloads[name]["active"]
+        or any(
+            other != name
+            and one["door"] == workloads[name]["door"]
+            and not holds(one)
+            and "Finished" not in one["conditions"]
+            for other, one in workloads.items()
+        )
         for name in kept_copies(there, here)
-        for other, one in workloads.items()
     )
 
 

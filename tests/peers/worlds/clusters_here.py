@@ -18,16 +18,17 @@ from ops.sandbox.simulate.cut_line import CutLine, LineClient, LineConnector
 from ops.sandbox.simulate.simulation import BEGINS
 from ops.sandbox.simulate.virtual_loop import PROCESS, VirtualLoop
 from services.runtime.cluster_port import Resource
-from tests.peers.worlds.clusters import MANAGER, PLACES, WORKERS, ClustersWorld
+from tests.peers.worlds.clusters import MANAGER, PLACES, WORKERS, ClustersWorld, placed_step
 from tests.peers.worlds.clusters_seen import Told, with_clusters
 from tests.peers.worlds.clusters_there import STANDING
 from tests.peers.worlds.doing import WORKLOADS, collect, do, make
 from tests.peers.worlds.here import NeverAtRest, running_kuelog, settings_of, with_checks_for_any_flavors
 from tests.peers.worlds.jobs import suspend_and_resume
 from tests.peers.worlds.seen import Seen, seen
-from tests.peers.worlds.there import DOORS, JOBS, QUEUES, is_copy
+from tests.peers.worlds.there import DOORS, JOBS, QUEUES
 from tests.peers.worlds.there import WORKLOADS as WORKLOADS_STORED
 from tests.stage.definitions import definitions_of
+from tests.stage.without_jobs import is_copy
 
 _LOOKS, _LOOK_S = 120, 0.25
 """How often, and when, Jobs are looked after between two steps, in virtual time."""
@@ -120,7 +121,8 @@ class _Played:
             await self._rest()
             for one in self._world.steps:
                 for name in one.places:
-                    await do(self._places[name].client, one.step, self._clock.now())
+                    step = placed_step(one.step, HOME, kubeconfigs)
+                    await do(self._places[name].client, step, self._clock.now())
                 await self._rest()
                 for name, place in self._places.items():
                     found[name].append(place.seen(self._world.space, self._names))

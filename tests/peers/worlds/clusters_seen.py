@@ -1,5 +1,6 @@
 """What is seen of one of the clusters of a world beside what is seen of any world: where workloads are tried and run, copies, and how clusters stand."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,10 @@ from tests.peers.worlds.jobs import but_for_ours, filled
 from tests.peers.worlds.seen import Name, Seen
 
 Objects = Mapping[Name, JsonObject]
+_FOR_READERS = re.compile(
+    r"(failed to parse kubeconfig\(apiconfig\):|invalid configuration:|for cluster) .*", re.DOTALL
+)
+"""What is wrong with a kubeconfig that can't be read, in the words of whoever reads it, and the name that it gives to its cluster."""
 _TIMES = frozenset({"startTime", "completionTime"})
 
 
@@ -91,4 +96,8 @@ def _status(job: JsonObject) -> dict[str, Any]:
 
 
 def _active(value: JsonObject) -> list[Any]:
-    return [look(value, f"status.conditions[Active].{field}") for field in ("status", "reason", "message")]
+    status, reason, message = (
+        look(value, f"status.conditions[Active].{field}") for field in ("status", "reason", "message")
+    )
+    told = "…" if reason == "ClientConnectionFailed" else _FOR_READERS.sub(r"\1 …", message or "")
+    return [status, reason, told]

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from events.json_object import JsonObject
-from tests.peers.worlds.clusters import MANAGER, PLACES, WORKERS, ClustersWorld
+from tests.peers.worlds.clusters import MANAGER, PLACES, WORKERS, ClustersWorld, placed_step
 from tests.peers.worlds.clusters_seen import Told, with_clusters
 from tests.peers.worlds.doing import do, make
 from tests.peers.worlds.seen import Seen
@@ -53,7 +53,7 @@ class Managers:
                         for value in world.placed(place, SPACE, self._kubeconfigs):
                             await make(client, value)
                     elif place in world.steps[number].places:
-                        made = await do(client, world.steps[number].step, now())
+                        made = await do(client, placed_step(world.steps[number].step, SPACE, self._kubeconfigs), now())
                         if made is not None and made["kind"] == "Job":
                             answers[world.seed][place].jobs[made["metadata"]["name"]] = made["spec"]
                 except Exception as problem:  # noqa: BLE001 - one world that can't be is no reason to lose the others

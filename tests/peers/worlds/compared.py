@@ -23,6 +23,7 @@ from tests.peers.worlds.serving_apart import ServingApart
 from tests.peers.worlds.standing import (
     ATTEMPT,
     NO_LONGER_FITS,
+    had_a_turn_by_its_class,
     holds,
     is_closed,
     is_led,
@@ -70,6 +71,7 @@ MEANT = {
     "overtaken": "Kueue compares why it refuses somebody with what it has heard itself say, which may be older than what it has said since",
     "deleted child": "Kueue 0.17 goes on counting what a Cohort gave to its parent after it was deleted",
     "target left": "Kueue sets the target of who has run too long once more when it is inactive already, before its quota is back",
+    "pod keeps its place": "later versions of Kueue, whose rules kuelog has, leave a pod by itself where it is when its node fails: nobody would make it anew",
     "later message": "later versions of Kueue, whose rules kuelog has, word it so",
     "gathered for a second": "Kueue moves who was refused back into line a second later than who was evicted, or waits for its victims, or heads a StrictFIFO queue: that one gets the room in the meantime",
     "flavors in turn": "Kueue goes on for ever with pod sets that have different flavors left, and tries nobody behind them, or preempts somebody again and again for them: docs/rules/flavors.md#scan-progress",
@@ -79,6 +81,8 @@ MEANT = {
     "same containers": "Kueue takes a Workload for that of its job by containers, tolerations and counts alone, and does not show what else has changed since",
     "pods that go": "Kueue may try a group whose pods are deleted once more before it sees that they are",
     "let in without pods": "Kueue lets a group in again whose pods are gone, which holds quota until they are late; here it waits for other pods: docs/rules/queues.md#obstacles",
+    "asked with gates": "Kueue asks an autoscaler for pods with the gates that they wait at, kuelog for pods that may start",
+    "tried without pods": "Kueue tries a group that lacks pods once its queue goes on; here it waits for other pods: docs/rules/queues.md#obstacles",
     "template of pods": "Kueue keeps labels and annotations of plain pods out of the templates of their Workload",
     "one of several": "of pod sets that find no place together in a topology Kueue names any",
     "order of pods": "Kueue gives pods of a group that have no ranks their places in any order",
@@ -154,6 +158,9 @@ MEANT = {
     "without a copy": "Kueue 0.17 waits for who has lost its copy as long as for a cluster that is lost; later versions, whose rules kuelog has, try it anew at once: docs/rules/multikueue.md#dispatch",
     "never named": "Kueue 0.17 may clear where it tries who was evicted after it has sent it there again, and its webhook then refuses the cluster that admits it, for ever",
     "class while it holds quota": "Kueue 0.17 goes on for ever giving a class to a Workload that holds quota, which its webhook refuses, and does nothing else for that job",
+    "shown as connected": "Kueue may show a cluster as connected for ever that it could not reach: it does not try again what it has tried once when it could not write that down",
+    "left behind": "Kueue leaves who waits in a cluster that leaves the configuration there, where it may be let in and hold quota; here it goes",
+    "not named yet": "Kueue does not try who waits in a cluster that is connected again until something else about it changes",
     "nominated before": "Kueue leaves a cluster named for who waits that is not there any more until something about that changes",
     "nominated in between": "Kueue may nominate clusters once more for who is evicted, and leaves them named when its quota is gone",
     "shown while suspended": "Kueue shows nothing of a job elsewhere while the one here is suspended; here it is shown when both are: docs/rules/multikueue.md#status",
@@ -363,7 +370,7 @@ class _Around:
 
     def _of_silence(self, name: str, one: Difference) -> str:
         """Why one side alone has said something of it."""
-        if one.here is None and self._had_a_turn_by_its_class(name):
+        if one.here is None and had_a_turn_by_its_class(self._world, self.step, name, self._theirs, self.here):
             return "class by turns"
         kept = self._was_kept(one) and self._world.resizes(name)
         if one.there is not None and not kept:
@@ -480,20 +487,6 @@ class _Around:
         if mine is None or "QuotaReserved" in mine["conditions"]:
             return False
         return is_led(self._world, name) and lacks_room(self.here["workloads"][name]["conditions"].get("QuotaReserved"))
-
-    def _had_a_turn_by_its_class(self, name: str) -> bool:
-        """Whether Kueue alone has tried it, in a StrictFIFO queue in which another one of its new priority waits, when that of a class has changed."""
-        mine = self.here["workloads"][name]
-        known = self._theirs["workloads"].get(name)
-        if self.step.kind != "WorkloadPriorityClass" or known is None or known["priority"] == mine["priority"]:
-            return False
-        return strategy(self._world, mine["door"]) == "StrictFIFO" and any(
-            self._world.queue_of(one["door"]) == self._world.queue_of(mine["door"])
-            and one["priority"] == mine["priority"]
-            and not holds(one)
-            for key, one in self.here["workloads"].items()
-            if key != name
-        )
 
     def _door_opened(self, name: str) -> bool:
         """Whether the local queue of a workload came in this step, or takes in again."""

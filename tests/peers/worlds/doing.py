@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -16,12 +15,13 @@ from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectM
 from tests.peers.worlds.drawn import STARTS, Step
 from tests.peers.worlds.elastic import newest_of
 from tests.peers.worlds.job_kinds import PLAYED, Objects, do_to_job_kind
-from tests.peers.worlds.jobs import do_to_job
+from tests.peers.worlds.jobs import do_to_job, job_of
 from tests.peers.worlds.pods import do_to_pods
 from tests.peers.worlds.preemption_gates import turn_gate
 from tests.peers.worlds.provisioning import do_to_request
 from tests.peers.worlds.rays import autoscale
 from tests.peers.worlds.serving import SERVED, do_to_served, part_of
+from tests.stage.without_jobs import give_back, has_to_stop, holds, show
 
 _KUEUE = (
     "Workload",
@@ -192,7 +192,7 @@ async def _show(client: ApiRequests, step: Step, now: Millis) -> None:
             await _answer(client, step, now)
         case "unready":
             found = await client.get(WORKLOADS, step.namespace, step.name)
-            if _is(found, "PodsReady") and _is(found, "Admitted"):
+            if holds(found, "PodsReady") and holds(found, "Admitted"):
                 lost = ("False", "WaitForRecovery", "At least one pod has failed, waiting for recovery")
                 await show(client, found, [_pods(*lost, now)])
         case _:
@@ -207,31 +207,23 @@ async def start(client: ApiRequests, workloads: Iterable[JsonObject], now: Milli
         if starts not in ("at-once", "second") or (starts == "second" and not turns):
             continue
         waits = look(one, "status.conditions[PodsReady].reason") in (None, "WaitForStart")
-        if waits and _is(one, "Admitted") and not _is(one, "Evicted") and not _is(one, "Finished"):
+        if waits and holds(one, "Admitted") and not holds(one, "Evicted") and not holds(one, "Finished"):
             ready = ("True", "Started", "All pods reached readiness and the workload is running")
             with suppress(ObjectConflict, ObjectMissing):
                 await show(client, one, [_pods(*ready, now)])
 
 
+async def let_go(client: ApiRequests, workloads: Objects, now: Millis) -> bool:
+    """Have whoever runs those without a job say that they stopped, of each that has to; whether there was one."""
+    leaving = [one for one in workloads.values() if has_to_stop(one) and not job_of(one)]
+    for one in leaving:
+        await give_back(client, one, now)
+    return bool(leaving)
+
+
 def _pods(status: str, reason: str, message: str, now: Millis) -> JsonObject:
     told = {"type": "PodsReady", "status": status, "reason": reason, "message": message}
     return {**told, "lastTransitionTime": format_timestamp(now)}
-
-
-def _is(workload: JsonObject, kind: str) -> bool:
-    return look(workload, f"status.conditions[{kind}].status") == "True"
-
-
-async def show(client: ApiRequests, workload: JsonObject, conditions: list[JsonObject], **more: Any) -> None:
-    """Have a workload show these conditions in the place of others of their types, on condition that it is as it was read."""
-    types = {one["type"] for one in conditions}
-    kept = [one for one in look(workload, "status.conditions") or () if one["type"] not in types]
-    meta = workload["metadata"]
-    patch = {
-        "metadata": {"resourceVersion": meta["resourceVersion"]},
-        "status": {"conditions": [*kept, *conditions], **more},
-    }
-    await client.merge(WORKLOADS, meta["namespace"], meta["name"], patch, subresource="status")
 
 
 async def _answer(client: ApiRequests, step: Step, now: Millis) -> None:

@@ -12,9 +12,11 @@ from tests.peers.worlds.serving_apart import why_serving_ends_it
 from tests.peers.worlds.standing import (
     NO_LONGER_FITS,
     evictions,
+    had_a_turn_by_its_class,
     holds,
     is_blocked,
     is_led,
+    lacks_pods,
     lacks_room,
     preemptions,
     resizings,
@@ -37,6 +39,8 @@ def why_it_ends(world: World, number: int, both_before: tuple[Seen, Seen], there
         return ended
     if _stays_in_its_queue(world.steps[number], there, here):
         return "moved after eviction"
+    if _keeps_its_place(world.steps[number], there, here):
+        return "pod keeps its place"
     if any(_waits_for_pods(there["workloads"].get(name), one) for name, one in here["workloads"].items()):
         return "let in without pods"
     if ended := _why_others_hold_quota(world, number, both_before, there, here):
@@ -73,6 +77,8 @@ def _why_others_hold_quota(  # noqa: C901 - one reason after the other
         return "done of fewer"
     if any(_is_stuck(world, one, here["workloads"].get(name)) for name, one in there["workloads"].items()):
         return "stuck on a flavor"
+    if only_there and all(had_a_turn_by_its_class(world, step, name, before, here) for name in only_there):
+        return "class by turns"
     if only_there and all(any(_got_turn(other, name, known, both) for other in both) for name in only_there):
         return "gathered for a second"
     if not (only_there or only_here) and any(_has_other_victims(name, known, both) for name in both):
@@ -91,6 +97,15 @@ def _why_others_hold_quota(  # noqa: C901 - one reason after the other
     )
     heads_alone = at_once == {"StrictFIFO"} and "StrictFIFO" not in a_second_later
     return "gathered for a second" if waited and heads_alone else ""
+
+
+def _keeps_its_place(step: Step, there: Seen, here: Seen) -> bool:
+    """Whether a pod by itself, whose node something has happened to, was ended by Kueue and stays here."""
+    return step.kind == "Node" and any(
+        name in here.get("pods", {}) and name not in there.get("pods", {}) and name not in there["workloads"]
+        for name, one in here["workloads"].items()
+        if step.name in one["pods"].get("main", {}).get("domains", {})
+    )
 
 
 def _why_no_place(world: World, number: int, there: Seen, here: Seen) -> str:
@@ -171,8 +186,12 @@ def _stays_in_its_queue(step: Step, there: Seen, here: Seen) -> bool:
 
 def _waits_for_pods(there: Seen | None, here: Seen) -> bool:
     """Whether a group waits for other pods here, which under Kueue was let in meanwhile."""
-    replaced = here["conditions"].get("WaitingForReplacementPods", ["False"])[0] == "True"
-    return replaced and not holds(here) and there is not None and (holds(there) or evictions(there) > evictions(here))
+    return (
+        lacks_pods(here)
+        and not holds(here)
+        and there is not None
+        and (holds(there) or evictions(there) > evictions(here))
+    )
 
 
 def _is_stuck(world: World, there: Seen, here: Seen | None) -> bool:

@@ -29,9 +29,9 @@ _OF_GROUPS = (
 _NO_MATCH = "No matching Workload"
 _LEVEL = re.compile(r";borrow=\d+")
 _LACKING = re.compile(
-    r"insufficient quota for \S+ in (flavor \S+), previously considered podsets requests \([^)]*\)"
+    r"(?:borrow=\d+;)?(?:insufficient quota for \S+ in (flavor \S+), previously considered podsets requests \([^)]*\)"
     r" \+ current podset request \([^)]*\) > maximum capacity \([^)]*\)"
-    r"|insufficient unused quota for \S+ in (flavor \S+), \S+ more needed"
+    r"|insufficient unused quota for \S+ in (flavor \S+), \S+ more needed)"
 )
 
 
@@ -79,6 +79,6 @@ def _without_levels(messages: list[str]) -> list[str]:
     return [_LEVEL.sub("", one) for one in messages]
 
 
-def _in_any_order(messages: list[str]) -> list[list[str]]:
-    """Their words in any order, without which resource was looked at: where there are two, that is chance."""
-    return [sorted(re.split(r"[ ,;:()]+", _LACKING.sub(r"\1\2", one))) for one in messages]
+def _in_any_order(messages: list[str]) -> set[tuple[str, ...]]:
+    """Their words in any order, without which resource was looked at, and at which level: where there are two, that is chance."""
+    return {tuple(sorted(re.split(r"[ ,;:()]+", _LACKING.sub(r"\1\2", one)))) for one in messages}

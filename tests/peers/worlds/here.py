@@ -38,7 +38,7 @@ from services.runtime.cluster_port import Connector
 from services.runtime.tracing import NoTracer
 from tests.peers.worlds.claims import LATER_NAMES
 from tests.peers.worlds.cluster_events import told_in_events
-from tests.peers.worlds.doing import MANAGED, WORKLOADS, collect, do, make, start
+from tests.peers.worlds.doing import MANAGED, WORKLOADS, collect, do, let_go, make, start
 from tests.peers.worlds.drawn import CONFIGURED, WITH_DEFINITIONS, World
 from tests.peers.worlds.elastic import by_key
 from tests.peers.worlds.elastic_pods import play_jobs
@@ -59,6 +59,8 @@ STEP_S = 10.0
 """Virtual time from one step to the next."""
 _LOOKS, _LOOK_S = 120, 0.25
 """How often, and when, pods are looked after in a world in which something takes time."""
+_PLAIN_LOOKS = 40
+"""How often in any other world it is looked for those who have to stop."""
 _MOST_CALLBACKS = 100_000
 """So much never happens between two steps of a small world that comes to rest."""
 LATER_GATES = (
@@ -227,7 +229,9 @@ class _Played:
         if not self._world.takes_time and not {"jobs", "elastic", "pods", *WITH_DEFINITIONS} & set(
             self._world.features
         ):
-            await asyncio.sleep(STEP_S)
+            for _ in range(_PLAIN_LOOKS):
+                await asyncio.sleep(STEP_S / _PLAIN_LOOKS)
+                await let_go(client, self._cluster.store.of("workloads.kueue.x-k8s.io"), self._clock.now())
             return
         served = self._serving = self._serving or ServingControllers(client)
         for _ in range(_LOOKS):
@@ -236,6 +240,7 @@ class _Played:
             others = self._others()
             owners = (store.of("jobs.batch"), store.of("pods"), *others.values())
             workloads = store.of("workloads.kueue.x-k8s.io")
+            await let_go(client, workloads, self._clock.now())
             await collect(client, WORKLOADS, workloads, *owners)
             if self._autoscaler:
                 requests, templates, _ = (store.of(key) for key in ASKED_AT)

@@ -6,7 +6,7 @@ from events.api.labels import POD_GROUP_NAME
 from tests.peers.worlds.difference import Difference
 from tests.peers.worlds.drawn import World, job_named
 from tests.peers.worlds.seen import Seen
-from tests.peers.worlds.standing import resizings
+from tests.peers.worlds.standing import lacks_pods, resizings
 
 _NOT_COMPARED = (("template", "nodeSelector"), ("template", "labels"))
 _MADE_ANEW = ("Admitted", "Evicted", "Preempted", "Requeued", "PodsReady")
@@ -37,8 +37,8 @@ class JobsApart:
                 return "made anew" if _was_made_anew(name, here) else ""
             case ("workloads", name, "evictions") | ("workloads", name, "checks", _):
                 return "made anew" if _was_made_anew(name, here) else ""
-            case ("workloads", name, "requests", *_):
-                return "pods that go" if _waits_for_pods(name, there) and _waits_for_pods(name, here) else ""
+            case ("workloads", name, "requests" | "conditions", *_):
+                return _of_who_lacks_pods(one) if _lacks_pods(name, there, here) else ""
             case _:
                 return ""
 
@@ -80,10 +80,16 @@ def _was_made_anew(name: str, here: Seen) -> bool:
     return resizings(found) > 0
 
 
-def _waits_for_pods(name: str, side: Seen) -> bool:
-    """Whether a group waits until its pods are replaced."""
-    found = side["workloads"].get(name, {"conditions": {}})
-    return found["conditions"].get("WaitingForReplacementPods", [""])[0] == "True"
+def _of_who_lacks_pods(one: Difference) -> str:
+    """The name of a difference of a group that waits until its pods are replaced."""
+    if one.path[2] == "requests":
+        return "pods that go"
+    tried = one.path[3] == "QuotaReserved" and one.here and one.here[1] == "Inadmissible"
+    return "tried without pods" if tried else ""
+
+
+def _lacks_pods(name: str, *sides: Seen) -> bool:
+    return all(lacks_pods(side["workloads"].get(name, {"conditions": {}})) for side in sides)
 
 
 def _is_made_of_pods(name: str, here: Seen) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.peers.worlds.drawn import World
+from tests.peers.worlds.drawn import Step, World
 from tests.peers.worlds.seen import Seen
 
 ATTEMPT = "couldn't assign flavors to pod set "
@@ -87,3 +87,22 @@ def strategy(world: World, door: str) -> str:
     name = world.queue_of(door)
     queues = {one["metadata"]["name"]: one["spec"] for one in world.objects if one["kind"] == "ClusterQueue"}
     return queues.get(name, {}).get("queueingStrategy", "BestEffortFIFO")
+
+
+def lacks_pods(one: Seen) -> bool:
+    """Whether it is a group that waits until its pods are replaced."""
+    return one["conditions"].get("WaitingForReplacementPods", [""])[0] == "True"
+
+
+def had_a_turn_by_its_class(world: World, step: Step, name: str, before: Seen, here: Seen) -> bool:
+    """Whether Kueue alone has tried it, in a StrictFIFO queue in which another one of its new priority waits, when that of a class has changed."""
+    mine, known = here["workloads"][name], before["workloads"].get(name)
+    if step.kind != "WorkloadPriorityClass" or known is None or known["priority"] == mine["priority"]:
+        return False
+    return strategy(world, mine["door"]) == "StrictFIFO" and any(
+        world.queue_of(one["door"]) == world.queue_of(mine["door"])
+        and one["priority"] == mine["priority"]
+        and not holds(one)
+        for other, one in here["workloads"].items()
+        if other != name
+    )

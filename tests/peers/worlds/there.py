@@ -10,21 +10,19 @@ from typing import Any
 
 from prometheus_client.core import Metric
 
-from events.api.labels import MULTIKUEUE_ORIGIN
 from events.json_object import JsonObject
 from events.json_path import look
-from events.timestamp import format_timestamp
 from ops.production.kubernetes.client import KubeClient, connect
 from services.provisioning_kinds import REQUESTS, TEMPLATES
-from services.runtime.cluster_port import ObjectConflict, ObjectMissing
+from services.runtime.cluster_port import ObjectMissing
 from tests.peers.build import API_SERVER, KUEUE
 from tests.peers.worlds.cluster_events import told_in_events
-from tests.peers.worlds.doing import MANAGED, collect, do, make, resource_of, show, start
+from tests.peers.worlds.doing import MANAGED, collect, do, let_go, make, resource_of, start
 from tests.peers.worlds.drawn import CONFIGURED, World
 from tests.peers.worlds.elastic import by_key, is_elastic
 from tests.peers.worlds.elastic_pods import play_jobs
 from tests.peers.worlds.job_kinds import PLAYED, STORED_AT, Objects, show_as_controllers
-from tests.peers.worlds.jobs import job_of, suspend_and_resume
+from tests.peers.worlds.jobs import suspend_and_resume
 from tests.peers.worlds.metrics import told_by_kueue, told_of_world
 from tests.peers.worlds.positions import asked_of, told_of_positions
 from tests.peers.worlds.provisioning import KEYS as ASKED_AT
@@ -39,6 +37,7 @@ from tests.stage.caches import Caches
 from tests.stage.definitions import definitions_of
 from tests.stage.installation import put_there
 from tests.stage.kueue_manager import KueueManager
+from tests.stage.without_jobs import holds
 
 WORKLOADS, QUEUES, DOORS = "workloads.kueue.x-k8s.io", "clusterqueues.kueue.x-k8s.io", "localqueues.kueue.x-k8s.io"
 JOBS, PODS = "jobs.batch", "pods"
@@ -206,12 +205,10 @@ class Kueue:
         while time.monotonic() - quiet < still * max(1.0, min(os.getloadavg()[0] / (os.cpu_count() or 1) / 2, 3.0)):
             await asyncio.sleep(_LOOK_S)
             for value in list(self._caches.of(WORKLOADS).values()):
-                if _holds(value, "Evicted") and self._asked_at:
+                if holds(value, "Evicted") and self._asked_at:
                     await forget_earlier(self.client, value, list(self._caches.of(ASKED_AT[0]).values()))
-                if job_of(value) or is_copy(value):
-                    continue  # Kueue's reconcilers of Jobs and pods do it, or nobody where a manager has made no job yet.
-                if _holds(value, "Evicted") and _holds(value, "QuotaReserved") and not _holds(value, "Finished"):
-                    await self._let_go(value)
+            if await let_go(self.client, self._caches.of(WORKLOADS), now()):
+                await self._caches.refresh(WORKLOADS)
             await self._collect()
             await suspend_and_resume(self.client, list(self._caches.of(JOBS).values()), now())
             await self._play_jobs()
@@ -290,40 +287,6 @@ class Kueue:
             if not look(value, "status.admission")
         }
 
-    async def _let_go(self, value: JsonObject) -> None:
-        """As the reconciler of a job does when no pod of it is active."""
-        evicted, at = look(value, "status.conditions[Evicted]"), format_timestamp(now())
-        again = "True" if evicted["reason"] in ("Preempted", "NodeFailures") else "False"
-        generation = value["metadata"]["generation"]
-
-        def told(kind: str, status: str, reason: str, message: str) -> JsonObject:
-            found = {"type": kind, "status": status, "reason": reason, "message": message}
-            return {**found, "lastTransitionTime": at, "observedGeneration": generation}
-
-        conditions = [
-            *([told("PodsReady", "False", "WaitForStart", "")] if look(value, "status.conditions[PodsReady]") else []),
-            told("Requeued", again, evicted["reason"], evicted["message"]),
-            told("QuotaReserved", "False", "Pending", evicted["message"]),
-        ]
-        if _holds(value, "Admitted"):
-            ready = all(one["state"] == "Ready" for one in look(value, "status.admissionChecks") or ())
-            conditions.append(
-                told("Admitted", "False", "NoReservation", "The workload has no reservation")
-                if ready
-                else told(
-                    "Admitted",
-                    "False",
-                    "NoReservationUnsatisfiedChecks",
-                    "The workload has no reservation and not all checks ready",
-                )
-            )
-        try:
-            await show(self.client, value, conditions, admission=None)
-        except ObjectConflict:
-            return
-        finally:
-            await self._caches.refresh(WORKLOADS)
-
 
 def _version(value: JsonObject) -> Any:
     return value["metadata"]["resourceVersion"]
@@ -339,15 +302,6 @@ def _but_for_words(value: JsonObject) -> Any:
     (found,) = seen({("", value["metadata"]["name"]): value}, {}, {}, {}, {}, {}, {}, "", {})["workloads"].values()
     waits = not found["pods"] and found["conditions"].get("QuotaReserved", [""])[0] == "False"
     return {**found, "requests": {}, "conditions": {**found["conditions"], "QuotaReserved": ""}} if waits else found
-
-
-def is_copy(workload: JsonObject) -> bool:
-    """Whether the manager of another cluster has made it."""
-    return MULTIKUEUE_ORIGIN in (workload["metadata"].get("labels") or {})
-
-
-def _holds(value: JsonObject, kind: str) -> bool:
-    return look(value, f"status.conditions[{kind}].status") == "True"
 
 
 def now() -> int:

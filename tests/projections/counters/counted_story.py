@@ -5,6 +5,7 @@ from events.workload import PodsGone
 from projections.counters.queue_counters import QueueCounters
 from projections.log_position import LogPosition
 from services.runtime.partition.host import Decider
+from tests.laws.stop_of_pods import stop_of
 from tests.stories.small_world import Story
 
 
@@ -31,6 +32,6 @@ class CountedStory(Story):
         """Whoever has to stop has stopped."""
         for key, one in sorted(self.world.workloads.items()):
             if one.evicted and one.reserved:
-                self.told(PodsGone(workload=key, decision=f"LOG_0/{one.stops.stopped_by}"))
+                self.told(PodsGone(workload=key, decision=stop_of(one, f"LOG_0/{one.stops.stopped_by}")))
         self.decided()
         return self

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from events.commit import Commit, Sighting
+from events.control import ObjectRemoved
 from events.multikueue import ClusterChosen, ClustersNominated
 from events.quota import CohortObserved, LocalQueueObserved
 from events.settings import PodsReadyRule, SettingsObserved
@@ -143,6 +144,30 @@ def test_what_is_counted_ahead_is_taken_back() -> None:
         counters.fold(WorkloadFinished(workload="team/a", reason="Succeeded"), story.at)
         assert counters.counts["kueue_finished_workloads_total", "cq", ""] == 1
     assert msgspec.json.encode(counters.so_far()) == before
+
+
+def test_the_series_of_a_queue_go_with_it_and_those_of_others_stay() -> None:
+    story = CountedStory().told(*platform(nominal=1, cards=2), queue("other", nominal=4))
+    story.told(LocalQueueObserved(namespace="team", name="side", cluster_queue="other"))
+    story.told(LocalQueueObserved(namespace="lq", name="team", cluster_queue="other"))
+    story.told(job("a"), job("b", queue="side"))
+    story.decided()
+    gone = (
+        ObjectRemoved(kind="LocalQueue", namespace="team", name="lq"),
+        ObjectRemoved(kind="ClusterQueue", name="cq"),
+    )
+    before = {*story.counters.counts, *story.counters.times}
+    with story.counters.trail.trial():
+        story.counters.fold(gone[1], story.at)
+    assert {*story.counters.counts, *story.counters.times} == before
+    for one in gone:
+        story.counters.fold(one, story.at)
+    dropped = before - {*story.counters.counts, *story.counters.times}
+    assert ("kueue_admitted_workloads_total", "cq", "") in dropped
+    assert ("kueue_local_queue_admission_wait_time_seconds", "lq", "team", "") in dropped
+    assert {series[1] for series in dropped} == {"cq", "lq"}
+    assert not [series for series in before - dropped if {"cq", "lq"} & set(series)]
+    assert all("side" not in series and "other" not in series and "success" not in series for series in dropped)
 
 
 def test_who_comes_by_another_door_is_counted_there() -> None:

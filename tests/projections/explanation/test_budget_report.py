@@ -8,7 +8,7 @@ from projections.explanation.budget_report import BudgetReport, budget_reports
 from projections.state_hash import state_hash
 from services.watcher.fields.budget_text import budget, budget_limits, prices
 from tests.stories.small_world import GPU, Story, job, queue
-from tests.stories.test_budget_rules import CHECK, FEBRUARY, WHOLE, after, begun, of_user, with_budget
+from tests.stories.test_budget_rules import CHECK, FEBRUARY, WHOLE, begun, of_user, with_budget
 
 
 def reports(told: Story) -> dict[tuple[str, str], BudgetReport]:
@@ -23,7 +23,7 @@ def test_it_is_used_up_when_those_who_run_go_on() -> None:
     told = begun(budget("100 EUR, nvidia.com/gpu=200h per month"), job("a", count=2), check=check)
     told.decided()
     told.at = told.world.budgets[WHOLE].at
-    after(told, HOUR)
+    told.later(HOUR)
     found = reports(told)
     money: BudgetReport = found[WHOLE, "EUR"]
     assert (money.used, money.allowed, money.percent, money.forecast.rate) == ("5", "100", 5, "5")
@@ -32,7 +32,7 @@ def test_it_is_used_up_when_those_who_run_go_on() -> None:
     assert cards.forecast.used_up_at is None and cards.ends == FEBRUARY
     left = FEBRUARY - told.at
     assert float(cards.forecast.used_at_end) == round(2 + 2 * left / HOUR, 6)
-    after(told, 19 * HOUR)
+    told.later(19 * HOUR)
     spent = reports(told)[WHOLE, "EUR"]
     assert (spent.percent, spent.forecast.used_up_at) == (100, told.at)
 

@@ -10,7 +10,7 @@ from projections.queues.budget_condition import cluster_queue_within_budget, loc
 from projections.queues.status import QueueStatus
 from services.applier.queue_status.status_patches import QueuePlace, Statuses, status_patch
 from tests.stories.small_world import GPU, Story, job
-from tests.stories.test_budget_rules import FEBRUARY, WHOLE, after, begun, with_budget
+from tests.stories.test_budget_rules import FEBRUARY, WHOLE, begun, with_budget
 
 TEN = Budget(period=BudgetPeriod.MONTH, limits={GPU: 10}, thresholds=(50, 80, 100))
 QUEUE: QueuePlace = ("ClusterQueue", "", "cq")
@@ -39,25 +39,25 @@ def test_each_threshold_and_the_end_change_what_is_shown_and_time_between_them_d
     told = running()
     fresh = ActiveCondition(True, "WithinBudget", "Less than 50 % of the budget of ClusterQueue cq is used")
     assert shown(told) == (fresh, fresh)
-    after(told, 2 * HOUR)
+    told.later(2 * HOUR)
     assert shown(told) == (fresh, fresh), "40 % are no threshold"
-    after(told, HOUR // 2)
+    told.later(HOUR // 2)
     half = (
         "50 % of the budget of ClusterQueue cq are used: of 10 hours of nvidia.com/gpu per month; "
         "the next period begins at 2026-02-01T00:00:00Z"
     )
     reached = ActiveCondition(True, "ThresholdReached", half)
     assert shown(told) == (reached, reached)
-    after(told, HOUR)
+    told.later(HOUR)
     assert shown(told) == (reached, reached)
-    after(told, 2 * HOUR)
+    told.later(2 * HOUR)
     spent = ActiveCondition(
         False,
         "BudgetExhausted",
         "The budget of ClusterQueue cq is used up: 10 hours of nvidia.com/gpu per month; workloads wait until 2026-02-01T00:00:00Z",
     )
     assert shown(told) == (spent, spent)
-    after(told, FEBRUARY - told.at)
+    told.later(FEBRUARY - told.at)
     assert shown(told) == (fresh, fresh)
 
 
@@ -78,16 +78,16 @@ def test_a_queue_without_a_budget_shows_nothing_and_does_not_go_on_to_when_it_is
 def test_a_status_is_written_again_when_a_threshold_is_told_and_not_before() -> None:
     told, statuses = running(), Statuses()
     statuses.changed(told.world, told.at)
-    after(told, 2 * HOUR)
+    told.later(2 * HOUR)
     assert not statuses.changed(told.world, told.at)
-    after(told, HOUR // 2)
+    told.later(HOUR // 2)
     assert set(statuses.changed(told.world, told.at)) == {QUEUE, DOOR}
 
 
 def test_a_local_queue_shows_the_budget_of_its_namespace_beside_that_of_its_cluster_queue() -> None:
     told = running()
     told.told(NamespaceObserved(name="team", budget=replace(TEN, limits={GPU: 2}, period=BudgetPeriod.WEEK)))
-    after(told, HOUR)
+    told.later(HOUR)
     queue, door = shown(told)
     assert queue is not None and queue.reason == "WithinBudget"
     assert door is not None and (door.active, door.reason) == (False, "BudgetExhausted")
@@ -97,7 +97,7 @@ def test_a_local_queue_shows_the_budget_of_its_namespace_beside_that_of_its_clus
 def test_a_budget_that_binds_nobody_says_so() -> None:
     told = running(replace(TEN, limits={GPU: 1}))
     told.told(replace(with_budget(told.world.cluster_queues["cq"].budget), checks=()))
-    after(told, HOUR)
+    told.later(HOUR)
     queue, _ = shown(told)
     assert queue is not None and not queue.active
     assert queue.message.endswith("holds nobody back: ClusterQueue cq requires no check of budgets")
@@ -105,6 +105,6 @@ def test_a_budget_that_binds_nobody_says_so() -> None:
 
 def test_what_becomes_of_workloads_at_the_end_is_in_its_words() -> None:
     told = running(replace(TEN, at_end=AtTheEnd.WARN))
-    after(told, 5 * HOUR)
+    told.later(5 * HOUR)
     queue, _ = shown(told)
     assert queue is not None and "workloads get in all the same" in queue.message

@@ -175,11 +175,13 @@ def test_past_usage_is_shown_as_of_the_last_sampling_only() -> None:
     at.fold(FlavorObserved(name="default"))
     at.queue("gpus", 100, mode=AdmissionMode.USAGE_BASED)
     at.door("a", "gpus")
+    at.door("unused", "gpus")
     at.running("one", "gpus", 64, door="a")
     statuses = Statuses()
     statuses.changed(at.world, 0)
     told = statuses.changed(at.world, 10_500)
     assert told["LocalQueue", "team", "a"].past == PastUse({"gpu": 32}, 10_000)  # type: ignore[union-attr]
+    assert told["LocalQueue", "team", "unused"].past == PastUse({"gpu": 0}, 10_000)  # type: ignore[union-attr]
     assert not statuses.changed(at.world, 10_900)
 
 

@@ -23,6 +23,18 @@ def test_what_a_queue_is_asked_for_is_what_it_would_be_charged_for_the_pods_that
     assert asked(story.world, queue, ["team/w"]) == {"cpu": 2500, "memory": 1024, "pods": 2}
 
 
+def test_who_was_refused_is_tried_again_once_fewer_of_its_pods_are_needed() -> None:
+    story = platform("cpu", nominal=3000)
+    pod = PodShape(containers=(ContainerShape(name="c", requests={"cpu": 1000}),))
+    story.told(asking(pod, count=5)).decided()
+    assert story.world.workloads["team/w"].admission is None
+    story.told(PodsReclaimed(workload="team/w", counts={"main": 2})).decided()
+    admission = story.world.workloads["team/w"].admission
+    assert admission is not None
+    (assignment,) = admission.assignments
+    assert (assignment.count, assignment.usage) == (3, {"cpu": 3000})
+
+
 def test_whose_local_queue_is_held_or_gone_neither_is_in_line_nor_waits_beside_it() -> None:
     story = platform("cpu", nominal=0)
     story.told(asking(PodShape(containers=(ContainerShape(name="c", requests={"cpu": 1000}),)), count=1))

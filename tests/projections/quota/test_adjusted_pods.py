@@ -134,6 +134,26 @@ def test_card_memory_counts_for_every_card_of_a_container() -> None:
         assert charged(told) == {"nvidia.com/gpu": 3, "nvidia.com/gpumem": memory}
 
 
+def test_a_transformation_by_the_cards_multiplies_what_counts_for_each_of_them_once() -> None:
+    shape = one({"nvidia.com/gpu": 2, "nvidia.com/gpucores": 20, "cpu": 3})
+    rules = tuple(
+        Transformation(
+            input=name,
+            strategy=TransformationStrategy.REPLACE,
+            multiply_by="nvidia.com/gpu",
+            outputs={f"total/{name}": "1"},
+        )
+        for name in ("nvidia.com/gpucores", "cpu")
+    )
+    for totals in (True, False):
+        settings = SettingsObserved(device_totals=totals, devices=False, transformations=rules)
+        told = platform("nvidia.com/gpu", "total/nvidia.com/gpucores", "total/cpu").told(settings, asking(shape))
+        told.decided()
+        found = charged(told)
+        assert found["total/nvidia.com/gpucores"] == 40, "as Kueue has it, once"
+        assert found["total/cpu"] == 1, "0.003 CPU for each of 2 cards, rounded up to one"
+
+
 def test_a_resource_that_no_queue_covers_is_refused_or_ignored_as_the_settings_say() -> None:
     shape = one({"cpu": 10, "disk": 5})
     told = platform("cpu").told(asking(shape))

@@ -9,6 +9,7 @@ from events.topology import PodTopology
 from events.workload import WorkloadDeleted
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
+from projections.workloads.lifecycle import SECOND
 from tests.services.admitter.test_topology_with_cards import asking, host, racked
 from tests.stories.small_world import Story, job, platform
 
@@ -68,7 +69,8 @@ def test_a_pod_that_waits_when_its_workload_gets_cards_of_another_host_is_told_t
     )
     assert told_to(story.told(x, y)) == [("x", 0), ("y", 1)]
     lost = (ObjectRemoved(kind="Node", namespace="", name="a"), ObjectRemoved(kind="Pod", namespace="team", name="x"))
-    said = story.told(*lost, again).decided()
+    story.told(*lost, again).decided()
+    said = story.later(SECOND)
     assert [one.placements[0].node for one in said if isinstance(one, DevicesReserved)] == ["c"]
     assert [(one.pod, one.index) for one in said if isinstance(one, PodCardsAssigned)][-1] == ("again", 0)
 

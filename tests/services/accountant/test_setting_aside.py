@@ -24,7 +24,7 @@ from events.settings import DevicePolicy
 from events.workload import WorkloadDeleted
 from services.accountant import differences, release, service, shortages
 from tests.stories.small_world import Story, job, platform, queue
-from tests.stories.test_cards_over_time import later, pod, registered
+from tests.stories.test_cards_over_time import pod, registered
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, module: object, name: str, on: Callable[..., bool]) -> None:
@@ -71,7 +71,7 @@ def test_a_card_whose_return_fails_keeps_no_other_out_of_service(monkeypatch: py
     told = Story().told(*platform(), registered(0, 1), registered())
     told.decided()
     failing(monkeypatch, service, "due", lambda known: known is told.world.cards.care.health["GPU-0"])
-    said: list[Any] = later(told, 60_000)
+    said: list[Any] = told.later(60_000)
     assert named(said) == [("", "", "GPU-0", "", "")]
     assert [one.card for one in of(said, CardReturned)] == ["GPU-1"]
 
@@ -82,7 +82,7 @@ def test_a_node_whose_silent_plugin_can_not_be_told_hides_no_other(monkeypatch: 
     )
     told.told(registered(silent=("NVIDIA",))).decided()
     failing(monkeypatch, service, "_lost", lambda node, *_: node == "n1")
-    said: list[Any] = later(told, 60_000)
+    said: list[Any] = told.later(60_000)
     assert named(said) == [("", "n1", "", "", "")]
     assert [one.node for one in of(said, PluginLost)] == ["n2"]
 
@@ -91,7 +91,7 @@ def test_a_pod_that_can_not_be_judged_hides_no_other_that_is_overdue(monkeypatch
     told = Story().told(*platform(), pod("a", "GPU-0", terminating=True), pod("b", "GPU-1", terminating=True))
     told.decided()
     failing(monkeypatch, differences, "_stale", lambda _, pod, *__: pod == "team/a")
-    said: list[Any] = later(told, 60_000)
+    said: list[Any] = told.later(60_000)
     assert named(said) == [("", "", "", "team/a", "")]
     assert [one.pod for one in of(said, AllocationStale)] == ["team/b"]
     assert not told.decided()

@@ -15,6 +15,7 @@ from events.settings import SettingsObserved
 from events.topology import PodTopology, TopologyDomain, TopologyRequest
 from events.workload import PodSetAssignment, WorkloadChanged, WorkloadSubmitted
 from projections.topology.domains.tree import HOSTNAME
+from projections.workloads.lifecycle import SECOND
 from tests.services.admitter.test_topology_with_cards import asking, host, racked
 from tests.stories.small_world import Story
 
@@ -192,6 +193,7 @@ def test_a_growth_is_tried_again_when_pods_have_been_given_other_cards_for_those
     asked = elastic("e", 1, memory=30000)
     (home,) = {node for node, _ in last_cards(told.told(asked).decided()).values()}
     told.told(sized(asked, 2), lost(home)).decided()
+    told.later(SECOND)
     places, cards = places_and_cards(told)
     assert places == cards and sum(places.values()) == 2 and home not in places
 

@@ -34,10 +34,8 @@ def test_who_waits_for_the_end_of_a_minimum_run_time_preempts_as_soon_as_it_is_o
     due = told.world.next_deadline()
     assert due is not None
     told.at = due - 1
-    told.world.advance(told.at)
     assert ordered(told) == []
     told.at = due
-    told.world.advance(told.at)
     assert ordered(told) == ["team/low"]
 
 
@@ -51,7 +49,6 @@ def test_the_end_of_a_protection_is_not_forgotten_by_a_snapshot() -> None:
     assert due is not None
     assert told.world.next_deadline() == due
     told.at = due
-    told.world.advance(due)
     assert ordered(told) == ["team/low"]
 
 

@@ -13,6 +13,7 @@ from events.topology import TopologyObserved, TopologyRequest
 from events.workload import EvictionOrdered, PodsGone, WorkloadSubmitted
 from projections.devices.annotations.allocated_cards import USE_UUID
 from projections.topology.domains.tree import HOSTNAME
+from projections.workloads.lifecycle import SECOND
 from tests.stories.small_world import GPU, Story, job, platform
 
 RACKED = (
@@ -174,6 +175,7 @@ def test_pods_of_a_node_that_is_lost_get_another_host_of_the_rack_with_cards_and
     before = {one.index: one for one in reserved(story, "pair").placements}
     assert [one.node for one in before.values()] == ["a", "b"]
     story.told(ObjectRemoved(kind="Node", namespace="", name="a")).decided()
+    story.later(SECOND)
     given = [one for one in story.decisions if isinstance(one, DevicesReserved)]
     assert [(one.index, one.node) for one in given[-1].placements] == [(0, "c"), (1, "b")]
     assert given[-1].placements[1] == before[1]
@@ -187,8 +189,22 @@ def test_where_no_host_of_the_rack_has_cards_left_the_workload_is_evicted() -> N
     story = racked(host("a", "r1"), host("b", "r1"), host("d", "r2"))
     story.told(asking("pair", count=2)).decided()
     story.told(ObjectRemoved(kind="Node", namespace="", name="a")).decided()
+    story.later(SECOND)
     (evicted,) = [one for one in story.decisions if isinstance(one, EvictionOrdered)]
     assert (evicted.reason, evicted.workload) == ("NodeFailures", "team/pair")
+
+
+def test_a_host_that_is_there_again_within_a_second_costs_nobody_its_place() -> None:
+    story = racked(host("a", "r1"), host("b", "r1"), host("d", "r2"))
+    story.told(asking("pair", count=2)).decided()
+    story.told(ObjectRemoved(kind="Node", namespace="", name="a")).decided()
+    assert story.world.workloads["team/pair"].second_pass.unhealthy_nodes == ("a",)
+    story.later(SECOND - 1)
+    story.told(*host("a", "r1")).decided()
+    story.later(SECOND)
+    workload = story.world.workloads["team/pair"]
+    assert workload.admitted and not workload.second_pass.unhealthy_nodes
+    assert not [one for one in story.decisions if isinstance(one, EvictionOrdered)]
 
 
 def pinned_to(told: WorkloadSubmitted, uuid: str) -> WorkloadSubmitted:

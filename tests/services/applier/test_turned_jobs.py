@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from events.application import DecisionApplied
+from events.quota import AdmissionCheckObserved, CheckRule, ClusterQueueObserved
 from events.workload import (
     AdoptedStatus,
     Condition,
@@ -82,6 +83,26 @@ def test_a_pod_that_waits_and_is_let_through_by_hand_is_ended_and_those_at_the_g
     told.told(replace(asked, owner=owner, spec=replace(asked.spec, members=(gated, gated)))).decided()
     tell_applied(told)
     told.told(WorkloadChanged(workload=KEY, spec=replace(asked.spec, members=(gated, live))))
+    (application,) = plan(told.world, "LOG_0", [KEY])
+    assert application.never_let_in and not application.run and not application.aside
+    assert application.why == ("NotAdmitted", "Not admitted by cluster queue")
+    tell_applied(told)
+
+
+def test_a_pod_that_holds_quota_and_is_let_through_by_hand_before_its_checks_are_ready_is_ended() -> None:
+    queues = [
+        replace(one, checks=(CheckRule(name="slow"),)) if isinstance(one, ClusterQueueObserved) else one
+        for one in platform()
+    ]
+    told = Story().told(*queues, AdmissionCheckObserved(name="slow", controller="x"))
+    asked = job("a")
+    owner = Owner(kind="Pod", api_version="v1", name="a", uid="a")
+    gated = Member(name="a", uid="0", pod_set="main")
+    told.told(replace(asked, owner=owner, spec=replace(asked.spec, members=(gated,)))).decided()
+    assert told.world.workloads[KEY].reserved and not told.world.workloads[KEY].admitted
+    tell_applied(told)
+    live = replace(gated, state=MemberState.LIVE)
+    told.told(WorkloadChanged(workload=KEY, spec=replace(asked.spec, members=(live,))))
     (application,) = plan(told.world, "LOG_0", [KEY])
     assert application.never_let_in and not application.run and not application.aside
     assert application.why == ("NotAdmitted", "Not admitted by cluster queue")

@@ -67,3 +67,16 @@ def test_the_least_number_of_pods_is_judged_again_when_it_changes() -> None:
     assert told(before, job(notes={FEWER: "2"})) == []
     assert told(before, job(notes={FEWER: "3"})) == [(field, "should be between 0 and 2")]
     assert told(job(notes={FEWER: "3"}), job(notes={FEWER: "3"}, completions=5)) == [], "it did not change"
+
+
+@pytest.mark.parametrize("label", ["kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/prebuilt-workload-name"])
+def test_a_label_names_a_queue_or_workload_by_what_can_be_its_name(label: str) -> None:
+    def naming(name: str) -> JsonObject:
+        made = job(notes={})
+        return {**made, "metadata": {**made["metadata"], "labels": {label: name}}}
+
+    at = f"metadata.labels[{label}]"
+    assert [field for field, _ in told(None, naming("indexed_job"))] == [at]
+    assert [field for field, _ in told(naming("team"), naming("Team"))] == [at]
+    assert told(None, naming("team.a-1")) == []
+    assert told(naming("Team"), naming("Team")) == [], "that was stored before"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from services.multikueue.kubeconfig import BAD, INSECURE, KubeConfigRefused, check_kubeconfig, check_path
+from services.multikueue.kubeconfig import INSECURE, KubeConfigRefused, check_kubeconfig, check_path
 
 
 def kubeconfig(cluster: dict[str, Any] | None = None, user: dict[str, Any] | None = None) -> str:
@@ -26,6 +26,7 @@ def test_a_token_and_a_certificate_in_the_text_itself_are_taken() -> None:
     check_kubeconfig(kubeconfig())
     check_kubeconfig(kubeconfig({"server": "https://10.0.0.1:6443"}, {"client-certificate-data": "eA=="}))
     check_kubeconfig(kubeconfig({"server": "https://[fd00::1]:6443"}))
+    check_kubeconfig(kubeconfig({"server": "https://W1.Example.com:6443"}))
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,7 @@ def test_a_token_and_a_certificate_in_the_text_itself_are_taken() -> None:
             "certificate-authority file paths are not allowed, use certificate-authority-data for cluster w1",
         ),
         ({"server": ""}, {}, "server URL is required for cluster w1"),
-        ({"server": "https://W1.example.com"}, {}, "untrusted server endpoint"),
+        ({"server": "https://w1_example.com"}, {}, "untrusted server endpoint"),
         ({"server": "https://w1.example.com@evil"}, {}, "untrusted server endpoint"),
         ({}, {"username": "a", "password": "b"}, "basic auth is not allowed"),
         ({}, {"exec": {"command": "aws"}}, "exec plugins are not allowed"),
@@ -55,11 +56,45 @@ def test_what_reads_files_runs_programs_or_proves_nothing_is_refused(
     assert (refused.value.reason, str(refused.value)) == (INSECURE, problem)
 
 
-@pytest.mark.parametrize("text", ["just a word", "a: [", "[]"])
-def test_a_text_that_is_no_kubeconfig_is_refused(text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("just a word", "failed to parse kubeconfig(apiconfig): it is no mapping"),
+        ("a: [", "failed to parse kubeconfig(apiconfig): "),
+        ("[]", "failed to parse kubeconfig(apiconfig): it is no mapping"),
+        ("", "invalid configuration: no configuration has been provided"),
+        ("{}", 'invalid configuration: there is no context "", which is to be the current one'),
+        (
+            kubeconfig().replace("current-context: c", "current-context: d"),
+            'invalid configuration: there is no context "d", which is to be the current one',
+        ),
+        (
+            kubeconfig().replace("cluster: w1", "cluster: w2"),
+            'invalid configuration: there is no cluster "w2", that of context "c"',
+        ),
+        (
+            kubeconfig().replace("user: me", "user: you"),
+            'invalid configuration: there is no user "you", that of context "c"',
+        ),
+    ],
+)
+def test_a_text_that_is_no_kubeconfig_or_names_what_is_not_there_is_refused(text: str, problem: str) -> None:
     with pytest.raises(KubeConfigRefused) as refused:
         check_kubeconfig(text)
-    assert refused.value.reason == BAD
+    assert refused.value.reason == INSECURE
+    assert str(refused.value).startswith(problem)
+
+
+def test_of_users_whom_the_current_context_does_not_name_only_files_count() -> None:
+    def with_other(user: dict[str, Any]) -> str:
+        value = yaml.safe_load(kubeconfig())
+        value["users"].append({"name": "other", "user": user})
+        return yaml.safe_dump(value)
+
+    check_kubeconfig(with_other({"exec": {"command": "aws"}}))
+    check_kubeconfig(kubeconfig().replace("    user: me", "    namespace: mine"))
+    with pytest.raises(KubeConfigRefused, match="tokenFile is not allowed"):
+        check_kubeconfig(with_other({"tokenFile": "/t"}))
 
 
 def test_a_file_lies_where_kubeconfigs_may_lie() -> None:

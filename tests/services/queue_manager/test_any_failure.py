@@ -205,13 +205,13 @@ class Cluster:
     def never_gets_there(self, pod: PodObserved) -> bool:
         if pod.topology is None or pod.topology.gated or pod.node or pod.terminating or pod.phase != "Pending":
             return False
-        given = next((one for one in self.given if one.name == pod.pod_set), None)
+        its = [one for one in self.given if one.name == pod.pod_set] or self.given
         host = pod.topology.node_selector.get(HOST)
-        if host is None or given is None or not self.hosts_of(given):
+        if host is None or not any(self.hosts_of(one) for one in its):
             return False
+        its = [one for one in its if host in self.hosts_of(one)]
         node = self.node_of(host)
-        unfit = node is not None and (not node.ready or self.keeps_off(node, [given]))
-        return unfit or host not in self.hosts_of(given)
+        return not its or (node is not None and (not node.ready or self.keeps_off(node, its)))
 
     def lost(self) -> str:
         """Nodes of cards that nobody looks for others of, or else cards that have failed."""

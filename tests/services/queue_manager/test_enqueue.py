@@ -121,8 +121,21 @@ def test_a_group_that_lacks_a_pod_says_first_that_its_queue_takes_nothing_in() -
     room.tell(replace(held, stop=StopPolicy.NONE))
     (parked,) = room.steps()
     assert isinstance(parked, WorkloadParked) and parked.reason == "WaitingForReplacementPods"
+    lacking = "Pods of the group have ended and were not replaced yet"
+    assert room.told("QuotaReserved") == ("False", "WaitingForReplacementPods", lacking)
+    assert room.steps() == []
     room.tell(WorkloadChanged(workload=KEY, spec=SPEC))
     assert room.steps() == [QUEUED]
+    assert room.told("QuotaReserved")[1] == "PendingEvaluation"
+
+
+def test_who_waits_for_his_back_off_in_a_queue_that_goes_on_is_not_told_any_more_that_it_takes_nothing_in() -> None:
+    held = LocalQueueObserved(namespace="team", name="lq", cluster_queue="cq", stop=StopPolicy.HOLD)
+    room = Room(held)
+    room.tell(submitted(requeue=(1, room.at + MINUTE), conditions=(false("QuotaReserved", "Suspended"),)))
+    room.tell(replace(held, stop=StopPolicy.NONE))
+    room.steps()
+    assert room.told("QuotaReserved") == ("False", "Backoff", "Waiting for the back-off after an eviction to end")
 
 
 def test_until_its_back_off_ends_a_workload_waits_without_a_word_in_its_conditions() -> None:

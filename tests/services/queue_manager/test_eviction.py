@@ -16,6 +16,7 @@ from events.workload import (
     QuotaReleased,
     WorkloadChanged,
     WorkloadDeactivated,
+    WorkloadSwitched,
 )
 from tests.services.queue_manager.waiting_room import (
     KEY,
@@ -194,10 +195,28 @@ def test_time_used_before_counts_and_starts_anew_after_the_deactivation() -> Non
     room.tell(submitted(spec, reserved=True, admitted_at=room.at - 4 * MINUTE, past=6 * MINUTE))
     said = room.steps()
     assert isinstance(said[0], DeactivationOrdered) and said[0].cause == "MaximumExecutionTimeExceeded"
-    assert any(isinstance(one, QuotaReleased) for one in said), (
-        "no job stands behind it, so nothing has to be waited for"
-    )
+    room.tell(PodsGone(workload=KEY, decision="1"))
+    assert any(isinstance(one, QuotaReleased) for one in room.steps())
     assert room.workload.stops.past_execution == 0
+
+
+def test_the_quota_of_a_workload_without_a_job_returns_when_whoever_runs_it_says_that_it_stopped_after_this_eviction() -> (
+    None
+):
+    room = Room(submitted(reserved=True, admitted_at=MINUTE))
+    room.tell(WorkloadSwitched(workload=KEY, active=False))
+    assert [type(one) for one in room.steps()] == [EvictionOrdered], "what it consists of may run"
+    room.tell(PodsGone(workload=KEY, decision="0"))
+    assert room.step() == [], "that is an attempt before"
+    room.tell(PodsGone(workload=KEY, decision="1"))
+    (released,) = room.step()
+    assert isinstance(released, QuotaReleased)
+
+
+def test_who_was_not_admitted_yet_gives_its_quota_back_at_once() -> None:
+    room = Room(submitted(reserved=True))
+    room.tell(WorkloadSwitched(workload=KEY, active=False))
+    assert [type(one) for one in room.steps()][:2] == [EvictionOrdered, QuotaReleased]
 
 
 def test_a_gate_that_is_set_late_takes_the_reservation_back_but_stops_nothing_that_runs() -> None:
@@ -230,6 +249,8 @@ def test_without_observability_the_broader_reasons_are_told() -> None:
     assert room.told("QuotaReserved") == ("False", "Inadmissible", "ClusterQueue cq is stopped")
     assert room.told("Admitted") is None
     ran = Room(off, submitted(replace(SPEC, active=False), reserved=True, admitted_at=MINUTE))
+    ran.steps()
+    ran.tell(PodsGone(workload=KEY, decision="1"))
     ran.steps()
     assert ran.told("QuotaReserved") == ("False", "Pending", "The workload is deactivated")
     assert ran.told("Admitted") == ("False", "NoReservation", "The workload has no reservation")

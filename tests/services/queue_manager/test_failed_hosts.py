@@ -257,3 +257,6 @@ def test_pods_that_were_sent_to_a_host_and_never_get_there_are_to_end() -> None:
     assert ends(pod("p2", "c", bound=False, phase="Pending", terminating=True)) == []
     assert ends(pod("p2", "c", phase="Pending")) == [], "a node has taken it"
     assert ends(elsewhere, levels=("rack", "shelf")) == [], "it has named the host itself"
+    unnamed = replace(elsewhere, pod_set="")
+    assert ends(unnamed) == ["p2"] and ends(replace(sent, pod_set="")) == [], "whoever made it names no pod set"
+    assert ends(unnamed, levels=("rack", "shelf")) == []

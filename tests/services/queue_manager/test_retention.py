@@ -65,12 +65,11 @@ def test_a_job_stays_while_the_variant_that_it_runs_as_has_not_stopped() -> None
     keep = SettingsObserved(gates={"ConcurrentAdmission": True}, retain_deactivated=MINUTE)
     told = Story().told(*platform(queue()), keep, job("a", max_execution=MINUTE))
     told.decided()
-    told.at += MINUTE
-    told.world.advance(told.at)
-    assert any(isinstance(one, DeactivationOrdered) for one in told.decided())
-    told.at += 60 * MINUTE
-    told.world.advance(told.at)
-    assert not told.decided() and told.world.quota.usage_by_name(told.world.quota.queues["cq"])["reserved", "cpu"] == 10
+    assert any(isinstance(one, DeactivationOrdered) for one in told.later(MINUTE))
+    assert (
+        not told.later(60 * MINUTE)
+        and told.world.quota.usage_by_name(told.world.quota.queues["cq"])["reserved", "cpu"] == 10
+    )
     said = told.told(stopped(told, "a")).decided()
     over = [one.workload for one in said if isinstance(one, WorkloadDiscarded)]
     assert over[0] == "team/a" and of(told, "a", "reserved").key in over

@@ -12,8 +12,8 @@ from ops.production.metrics.families import by_name, counter, gauge, histogram, 
 from ops.production.metrics.names import ATTEMPTS, KUEUE, MetricKind
 from projections.counters.counted_so_far import Series
 from projections.counters.histogram import HOURS, Histogram, Observation
-from projections.counters.queue_counters import COMMITS, EVENTS, WASTED, QueueCounters
-from projections.counters.series import BOUNDS
+from projections.counters.queue_counters import WASTED, QueueCounters
+from projections.counters.series import BOUNDS, COMMITS, EVENTS
 from projections.counters.skipped_heads import SKIPS
 
 
@@ -31,15 +31,19 @@ class Counted(Protocol):
 
 
 class _Told:
-    """What is exported of the counters of a partition, or of several together: it never gets smaller."""
+    """What is exported of the counters of a partition, or of several together: it never gets smaller, but for queues that are gone."""
 
     def __init__(self) -> None:
+        self._dropped = 0
         self.counts: dict[Series, int] = {}
         self.times: dict[Series, Histogram] = {}
         self.latest: dict[Series, dict[int, Observation]] = {}
 
     def note(self, counters: QueueCounters) -> None:
         """What was counted by now."""
+        if counters.dropped != self._dropped:
+            self._dropped = counters.dropped
+            self.counts, self.times, self.latest = {}, {}, {}
         for series, count in counters.counts.items():
             self.counts[series] = max(count, self.counts.get(series, 0))
         for series, times in counters.times.items():

@@ -50,6 +50,15 @@ def test_every_card_is_shown_as_it_was_at_any_time(run: str) -> None:
     assert all(card["slots_used"] == 0 for card in later["cards"])
 
 
+def test_the_time_that_an_answer_names_asks_for_that_answer_again(run: str) -> None:
+    """To the millisecond: within a second a card is held and free."""
+    (_, told), (_, later) = (answer("devices", "--data", run, "--at", at) for at in ("+20.123s", "+20.124s"))
+    assert told["at"] != later["at"]
+    assert answer("devices", "--data", run, "--at", told["at"])[1] == told
+    shown = kuelog("devices", "--data", run, "--at", told["at"]).stdout
+    assert f"as of {told['at']}, " in shown
+
+
 def test_the_picture_of_a_card_has_a_sign_for_each_holder(run: str) -> None:
     done = kuelog("devices", "--data", run, "--at", "+20s", "--node", "gpu-2")
     assert done.returncode == 0

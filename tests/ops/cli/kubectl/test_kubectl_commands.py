@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from events.json_path import look
 from ops.cli.kubectl.age import human
 from ops.production.visibility.api import GROUP, Visibility
 from ops.production.visibility.server import Followed
@@ -66,7 +67,7 @@ async def kubectl(stage: Stage) -> AsyncIterator[Kubectl]:
         return (status.get("pendingWorkloads"), status.get("admittedWorkloads")) == (2, 1)
 
     await stage.until(settled)
-    await stage.until(lambda: found.object("clusterqueues", "team")["status"]["pendingWorkloads"] == 2)
+    await stage.until(lambda: look(found.object("clusterqueues", "team"), "status.pendingWorkloads") == 2)
     yield found
 
 

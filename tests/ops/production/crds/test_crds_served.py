@@ -12,6 +12,7 @@ from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, Resourc
 from tests.stage.cluster import Cluster
 from tests.stage.installation import APPLY
 from tests.stage.stage import CLUSTER_QUEUES, Stage
+from tests.stage.without_jobs import stops
 
 KUEUE = "kueue.x-k8s.io"
 CHECKS = Resource(group=KUEUE, version="v1beta2", plural="admissionchecks", kind="AdmissionCheck", namespaced=False)
@@ -199,7 +200,8 @@ async def test_who_applies_a_workload_keeps_his_fields_and_kuelog_its_own(stage:
     assert owners(again, "f:status") == {("kueue-admission", "status")}
     value["spec"]["active"] = False
     await apply(stage.client, WORKLOADS, value)
-    await stage.until(lambda: condition("QuotaReserved") == "False")
+    await stops(stage, "mine")
+    await stage.until(lambda: not stage.get("workloads.kueue.x-k8s.io", "default", "mine")["status"].get("admission"))
     theirs = {**value, "metadata": {"name": "mine", "namespace": "default"}, "spec": {"active": True}}
     path = path_of(WORKLOADS, "default", "mine")
     with pytest.raises(ObjectConflict, match="somebody"):

@@ -60,7 +60,7 @@ def test_a_kind_of_ones_own_is_asked_about_seen_and_written(tmp_path: Path) -> N
 
 def test_of_kinds_that_are_not_named_nothing_is_asked(tmp_path: Path) -> None:
     values = made(tmp_path, CONFIGURATION)
-    assert set(webhooks(values, "Mutating")) == {"mjob.kuelog.io"}
+    assert set(webhooks(values, "Mutating")) == {"mheld.kuelog.io", "mjob.kuelog.io"}
     assert ("ray.io", "rayjobs") not in rights(values, "kuelog-system-applier")
     found = rights(values, "kuelog-system-applier")["", "pods"]
     assert found == ["get", "patch"], "pods are told their cards, and started and stopped by their jobs alone"

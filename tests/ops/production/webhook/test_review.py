@@ -201,6 +201,24 @@ def test_a_job_does_not_become_elastic_or_cease_to_be_so() -> None:
         assert allowed or f"metadata.annotations[{ELASTIC}]: field is immutable" in response["status"]["message"]
 
 
+def test_queues_and_flavors_bear_the_finalizer_from_the_start_and_nothing_else_of_kueues_does() -> None:
+    theirs = {"metadata": {"name": "x", "finalizers": ["example.com/kept"]}}
+    held = {"metadata": {"name": "x", "finalizers": ["example.com/kept", "kueue.x-k8s.io/resource-in-use"]}}
+    for kind in ("ClusterQueue", "ResourceFlavor"):
+        assert stored(read_review(review(kind, theirs)), set(), SETTINGS) == held
+        assert stored(read_review(review(kind, held)), set(), SETTINGS) == held
+        assert stored(read_review(review(kind, theirs, old=held)), set(), SETTINGS) == theirs, "it is taken off"
+    for kind in ("LocalQueue", "Workload", "Cohort"):
+        assert stored(read_review(review(kind, theirs)), set(), SETTINGS) == theirs
+
+
+def test_what_serves_names_a_queue_by_what_can_be_its_name() -> None:
+    serving = SettingsObserved(frameworks=("deployment", "pod"))
+    value = {"apiVersion": "apps/v1", "metadata": {"name": "d", "labels": {"kueue.x-k8s.io/queue-name": "a_b"}}}
+    found = problems_of(read_review(review("Deployment", value, group="apps")), serving)
+    assert [one.field for one in found] == ["metadata.labels[kueue.x-k8s.io/queue-name]"]
+
+
 def test_a_job_with_a_queue_is_stored_suspended_and_only_that_changes() -> None:
     asked = read_review(review("Job", job(NAMED), group="batch"))
     response = changed(asked, stored(asked, set(), SETTINGS))["response"]

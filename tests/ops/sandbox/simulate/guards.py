@@ -260,6 +260,24 @@ ALL_TOLD_AGAIN = tuple(
     for process in range(8)
 )
 """Most of what watchers tell is stored once more a while later."""
+HOSTS_LOST = (
+    *(
+        Fault(index=2 * number, at=1500 + 1500 * number, kind=FaultKind.NODE, number=7919 * number, lasts=3000)
+        for number in range(11)
+    ),
+    *(
+        Fault(
+            index=100 + number,
+            at=500 + 2000 * number,
+            kind=FaultKind.LATE_WATCHER,
+            process=number,
+            number=5,
+            lasts=3000,
+        )
+        for number in range(9)
+    ),
+)
+"""One host is lost after the other, and watchers see late which pods have ended."""
 
 
 MISSED = (
@@ -278,7 +296,7 @@ MISSED = (
     Missed(lost_tails_noticed, (5, 10), "never ends"),
     Missed(readers_first, (5, 130, 190), "comes out otherwise in replay"),
     Missed(beginnings, (21, 35), "that starts now begins at"),
-    Missed(who_stays, (400, 496), "and sends them to"),
+    Missed(who_stays, (8, 324), "and sends them to", HOSTS_LOST),
 )
 
 

@@ -15,6 +15,7 @@ from projections.devices.annotations.allocated_cards import (
     pod_shares,
 )
 from projections.devices.annotations.bad_annotation import BadAnnotation
+from projections.devices.card_use import charged_of
 from projections.devices.registration.node_cards import cards_on
 from projections.devices.registration.node_lock import NodeLock, parse_node_lock
 from projections.devices.registration.register_annotation import decode_json, decode_legacy, encode_json, encode_legacy
@@ -87,6 +88,23 @@ def test_an_entry_with_too_few_fields_is_named() -> None:
         "GPU-1,NVIDIA,100",
         "must have 4 fields: uuid, type, memory, cores",
     )
+
+
+@pytest.mark.parametrize(
+    ("written", "slots"), [("", 1), (",3", 3), (",0", 1), (",-2", 1), (",many", 1), (",3,more", 3)]
+)
+def test_a_share_of_several_slots_says_so_behind_its_cores_and_what_is_no_number_there_is_one(
+    written: str, slots: int
+) -> None:
+    ((share,),) = decode_allocation(f"n1-enflame-drs-0,Enflame,20480,50{written}:;", vendor="Enflame")
+    assert share == CardShare(uuid="n1-enflame-drs-0", vendor="Enflame", memory=20480, cores=50, slots=slots)
+    assert charged_of(share).slots == slots
+
+
+@pytest.mark.parametrize("amounts", ["-100,0", "100,-5"])
+def test_an_entry_by_which_a_card_would_have_more_than_nobody_leaves_of_it_is_named(amounts: str) -> None:
+    with pytest.raises(BadAnnotation, match="has a negative amount"):
+        decode_allocation(f"GPU-1,NVIDIA,{amounts}:;")
 
 
 def test_shares_of_several_vendors_keep_the_places_of_their_containers() -> None:

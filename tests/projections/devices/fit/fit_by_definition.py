@@ -26,6 +26,13 @@ class Wanted(NamedTuple):
     """How much slots, cores and memory count where cards are ordered."""
 
 
+class Had(NamedTuple):
+    """What a container has of which card, and whether it is over before the next one starts."""
+
+    ends: bool
+    shares: list[tuple[str, Taken]]
+
+
 class Outcome(NamedTuple):
     """The cards by container, or how often each reason was given and of how many cards."""
 
@@ -41,7 +48,8 @@ class FitByDefinition:
         self.cards, self.start, self.wanted = cards, used, wanted
 
     def fit(self, requests: Sequence[CardRequest | None], init: int, sidecars: Sequence[int] = ()) -> Outcome:
-        used, cards, told = dict(self.start), list(self.cards), Taken()
+        used, cards = dict(self.start), list(self.cards)
+        had: list[Had] = []
         found: list[list[str]] = []
         for index, request in enumerate(requests):
             ends = index < init and index not in sidecars
@@ -49,16 +57,16 @@ class FitByDefinition:
                 found.append([])
                 continue
             order = self.ordered(cards, used)
-            picked, refusals = self.pick(order, used, request, told)
+            picked, refusals = self.pick(order, used, request, [*had, Had(ends, [])])
             if len(picked) < request.count:
                 return Outcome(None, refusals, 0 if "NodeInsufficientDevice" in refusals else len(cards))
             found.append([one.uuid for one in picked])
+            had.append(Had(ends, self.shares(picked, request)))
             if ends:
                 continue
             cards = order
-            for one in picked:
-                share = Taken(1, self.memory(one, request), request.cores)
-                used[one.uuid], told = plus(used.get(one.uuid, Taken()), share), plus(told, share)
+            for uuid, share in had[-1].shares:
+                used[uuid] = plus(used.get(uuid, Taken()), share)
         return Outcome(found, {}, 0)
 
     def ordered(self, cards: Sequence[Card], used: dict[str, Taken]) -> list[Card]:
@@ -78,7 +86,7 @@ class FitByDefinition:
         return sorted(cards, key=key)
 
     def pick(
-        self, order: Sequence[Card], used: dict[str, Taken], request: CardRequest, told: Taken
+        self, order: Sequence[Card], used: dict[str, Taken], request: CardRequest, had: list["Had"]
     ) -> tuple[list[Card], dict[str, int]]:
         if request.count > len(order):
             return [], {"NodeInsufficientDevice": 1}
@@ -90,7 +98,8 @@ class FitByDefinition:
             if not why and self.wanted.numa_bind and card.numa != numa:
                 refusals["NumaNotFit"] = refusals.get("NumaNotFit", 0) + len(picked)
                 numa, picked = card.numa, []
-            why = why or self.lacks(card, used.get(card.uuid, Taken()), request, self.sum_of(told, picked, request))
+            told = most_of([*had[:-1], Had(had[-1].ends, self.shares([*picked, card], request))])
+            why = why or self.lacks(card, used.get(card.uuid, Taken()), request, told)
             if why:
                 refusals[why] = refusals.get(why, 0) + 1
                 continue
@@ -101,14 +110,12 @@ class FitByDefinition:
             refusals["AllocatedCardsInsufficientRequest"] = len(picked)
         return picked, {why: times for why, times in refusals.items() if times}
 
-    def sum_of(self, told: Taken, picked: Sequence[Card], request: CardRequest) -> Taken:
-        for one in picked:
-            told = plus(told, Taken(1, self.memory(one, request), request.cores))
-        return told
+    def shares(self, picked: Sequence[Card], request: CardRequest) -> list[tuple[str, Taken]]:
+        return [(one.uuid, Taken(1, self.memory(one, request), request.cores)) for one in picked]
 
     def lacks(self, card: Card, taken: Taken, request: CardRequest, told: Taken) -> str:
         memory, cores = self.memory(card, request), request.cores
-        most = ((self.wanted.memory_left, told.memory + memory), (self.wanted.cores_left, told.cores + cores))
+        most = ((self.wanted.memory_left, told.memory), (self.wanted.cores_left, told.cores))
         if taken.slots >= card.slots:
             return "CardTimeSlicingExhausted"
         if self.wanted.policy == "mutex" and taken.slots:
@@ -132,3 +139,20 @@ class FitByDefinition:
 def plus(one: Taken, other: Taken) -> Taken:
     """Both together."""
     return Taken(one.slots + other.slots, one.memory + other.memory, one.cores + other.cores)
+
+
+def most_of(had: Sequence[Had]) -> Taken:
+    """What containers have in all, each card with the most that is had of it at a time."""
+    running: dict[str, Taken] = {}
+    most: dict[str, Taken] = {}
+    for ends, shares in had:
+        now = dict(running)
+        for uuid, share in shares:
+            now[uuid] = plus(now.get(uuid, Taken()), share)
+        for uuid, taken in now.items():
+            most[uuid] = Taken(*map(max, zip(taken, most.get(uuid, Taken()), strict=True)))
+        running = running if ends else now
+    total = Taken()
+    for taken in most.values():
+        total = plus(total, taken)
+    return total

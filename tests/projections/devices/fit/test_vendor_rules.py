@@ -5,10 +5,12 @@ from msgspec.structs import replace
 
 from events.card import Card, CardRequest
 from projections.devices.annotations.terms import terms_of
-from projections.devices.card_use import IDLE, CardState, CardUse, NodeCards
-from projections.devices.fit.card_checks import WRONG_MODEL
+from projections.devices.card_use import CardState, CardUse, NodeCards
+from projections.devices.fit.card_checks import OVER_QUOTA, WRONG_MODEL
 from projections.devices.fit.pick import pick_cards
-from projections.devices.fit.pod_fit import fit_pod
+from projections.devices.fit.pod_count import NOT_COUNTED
+from projections.devices.fit.pod_fit import asking, fit_asking, fit_pod, one_kind
+from projections.devices.namespace_quota import Limit
 from projections.devices.vendors.table import BOARD, BY_WORD, DIE, STRATEGY, VENDORS
 from tests.projections.devices.makers import ask, card
 
@@ -45,6 +47,17 @@ def test_cards_of_one_super_pod_are_given_in_pairs_of_one_board() -> None:
 def test_of_more_pairs_than_are_asked_for_one_is_given() -> None:
     boards = [ascend(f"c{index}", index, "Ascend910C") for index in (0, 1, 2, 3)]
     assert sorted(uuids(node(*boards), CardRequest(vendor="Ascend910C", count=2))) == ["c2", "c3"]
+
+
+def test_a_pair_of_which_the_limits_of_a_namespace_hold_one_chip_is_refused_for_them() -> None:
+    boards = node(*(ascend(f"c{index}", index, "Ascend910C") for index in (0, 1, 3)))
+    pair = [CardRequest(vendor="Ascend910C", count=2, memory=65536)]
+    name = BY_WORD["Ascend910C"].resources.memory
+    for left, given in ((2 * 65536, 1), (2 * 65536 - 1, 0)):
+        pod = asking({}, pair, limits={name: Limit(used=7, limit=left + 7)})
+        fit = fit_asking(boards, one_kind(pair), 0, pod)
+        assert len(fit.shares or ()) == given
+        assert fit.refusals == ({} if given else {OVER_QUOTA: 3})
 
 
 def test_cards_of_one_request_come_from_the_largest_network() -> None:
@@ -186,7 +199,9 @@ def test_every_vendor_has_names_of_its_own() -> None:
 def test_cards_of_another_vendor_than_is_asked_for_are_refused_by_their_model() -> None:
     def refusals(*cards: Card) -> dict[str, int]:
         states, terms = [CardState(one) for one in cards], terms_of(BY_WORD["AMD"], {})
-        return pick_cards(states, ask(), terms, before=IDLE, pair_scores={}, soft_node=False, held=frozenset()).refusals
+        return pick_cards(
+            states, ask(), terms, before=NOT_COUNTED, pair_scores={}, soft_node=False, held=frozenset()
+        ).refusals
 
     assert refusals(card("a"), card("b")) == {WRONG_MODEL: 2}
     assert refusals() == {}

@@ -5,7 +5,10 @@ from msgspec.structs import replace
 
 from events.card import Card, CardShare
 from events.device import CardQuotaObserved, DevicesRegistered, PodPlacement
+from events.device_config import DeviceConfigObserved
 from events.pod_set import ContainerShape, PodSet, PodShape
+from projections.devices.card_config import HAMI, card_config
+from projections.devices.holdings.namespace_cards import limits_of
 from projections.devices.placement.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS, Gang, place
 from tests.projections.devices.makers import Fleet, card, container, gang
 
@@ -39,6 +42,42 @@ def test_what_no_card_holds_even_when_idle_is_told_apart_from_waiting() -> None:
         "cores each; largest free piece 32768 MiB on one card of 32768 MiB, 32768 MiB free in sum; "
         "1 node(s): 1 CardInsufficientMemory"
     )
+
+
+def test_who_names_a_card_that_others_have_waits_for_it_however_many_like_it_stand_elsewhere() -> None:
+    fleet = Fleet(n1=[card("a")], n2=[card("b")])
+    named = gang(1, container(gpu=1), annotations={"nvidia.com/use-gpuuuid": "b"})
+    fleet.cards.propose("w", 1, place(fleet.cards, fleet.nodes, [named], fleet.trail).placements)
+    assert place(fleet.cards, fleet.nodes, [named], fleet.trail).reason == WAITING_FOR_CARDS
+    nobody_s = gang(1, container(gpu=1), annotations={"nvidia.com/use-gpuuuid": "c"})
+    assert place(fleet.cards, fleet.nodes, [nobody_s], fleet.trail).reason == EXCEEDS_CARDS
+
+
+def test_who_wants_a_chip_split_by_software_waits_for_the_node_that_does_it_beside_another_that_does_not() -> None:
+    def chip(uuid: str) -> Card:
+        return Card(uuid=uuid, slots=1, memory=65536, cores=20, model="Ascend910B3", vendor="Ascend910B3")
+
+    fleet = Fleet(n1=[chip("a")], n2=[chip("b")])
+    fleet.cards.register(DevicesRegistered(node="n2", cards=(chip("b"),), soft_split=True))
+    name = "huawei.com/Ascend910B3"
+    one = ContainerShape(name="c", limits={name: 1, f"{name}-memory": 8000})
+    soft = gang(1, one, annotations={"huawei.com/vnpu-mode": "hami-core"})
+    fleet.cards.propose("w", 1, place(fleet.cards, fleet.nodes, [soft], fleet.trail).placements)
+    assert place(fleet.cards, fleet.nodes, [soft], fleet.trail).reason == WAITING_FOR_CARDS
+
+
+@pytest.mark.parametrize(("never", "count"), [(False, 1), (True, 0)])
+def test_a_node_that_says_it_does_not_split_by_software_does_not_where_hamis_configuration_has_every_node_do_it(
+    count: int, *, never: bool
+) -> None:
+    chip = Card(uuid="a", slots=4, memory=65536, cores=20, model="Ascend910B3", vendor="Ascend910B3")
+    fleet = Fleet(n=[chip])
+    fleet.cards.register(DevicesRegistered(node="n", cards=(chip,), never_soft_split=never))
+    name = "huawei.com/Ascend910B3"
+    one = ContainerShape(name="c", limits={name: 1, f"{name}-memory": 8000})
+    everywhere = card_config(DeviceConfigObserved(namespace="hami", name="m", soft_split=True))
+    soft = replace(gang(1, one, annotations={"huawei.com/vnpu-mode": "hami-core"}), config=everywhere)
+    assert len(place(fleet.cards, fleet.nodes, [soft], fleet.trail).placements) == count
 
 
 def test_memory_that_is_free_only_in_sum_does_not_count_as_room() -> None:
@@ -166,3 +205,29 @@ def test_a_limit_of_a_namespace_counts_a_sidecar_beside_the_containers_that_it_r
         fleet = Fleet(n1=[card("a"), card("b")])
         fleet.cards.care.set_quota(CardQuotaObserved(namespace="", name="q", hard={"limits.nvidia.com/gpumem": limit}))
         assert len(place(fleet.cards, fleet.nodes, [served(20000, 12000)], fleet.trail).placements) == count
+
+
+@pytest.mark.parametrize(("limit", "count"), [(13000, 1), (12999, 0)])
+def test_a_limit_of_a_namespace_counts_what_an_init_container_has_of_other_cards(limit: int, count: int) -> None:
+    fleet = Fleet(n1=[card("a"), card("b")])
+    fleet.cards.care.set_quota(CardQuotaObserved(namespace="", name="q", hard={"limits.nvidia.com/gpumem": limit}))
+    loader = container("loader", gpu=2, mem=5000)
+    shape = PodShape(init_containers=(loader, loader), containers=(container(gpu=1, mem=8000),))
+    pod = Gang(pod_set=PodSet(name="main", count=1, shape=shape), count=1, flavor=None)
+    placed = place(fleet.cards, fleet.nodes, [pod], fleet.trail)
+    assert len(placed.placements) == count, "one card counts with the container, the other with what loads before it"
+    fleet.cards.propose("/w", 1, placed.placements)
+    assert limits_of(fleet.cards, "", HAMI.resources)["nvidia.com/gpumem"].used == 13000 * count
+
+
+def test_cards_that_go_together_are_found_within_a_limit_that_holds_no_more_of_them() -> None:
+    def chip(index: int) -> Card:
+        return Card(uuid=f"c{index}", index=index, slots=1, memory=65536, model="Ascend910C", vendor="Ascend910C")
+
+    name = "huawei.com/Ascend910C"
+    for limit, count in ((2 * 65536, 1), (2 * 65536 - 1, 0)):
+        fleet = Fleet(n1=[chip(index) for index in (0, 1, 3)])
+        fleet.cards.care.set_quota(CardQuotaObserved(namespace="", name="q", hard={f"limits.{name}-memory": limit}))
+        pair = gang(1, ContainerShape(name="c", limits={name: 2}))
+        placed = place(fleet.cards, fleet.nodes, [pair], fleet.trail).placements
+        assert [[share.uuid for share in one.containers[0]] for one in placed] == [["c1", "c0"]] * count

@@ -28,6 +28,32 @@ def test_what_the_webhook_would_refuse_is_told() -> None:
     assert problem.message == "nvidia.com/gpumem-percentage is 150; it must lie between 0 and 100"
 
 
+@pytest.mark.parametrize(
+    ("count", "name"),
+    [
+        ("hygon.com/dcunum", "hygon.com/dcucores"),
+        ("cambricon.com/vmlu", "cambricon.com/mlu.smlu.vcore"),
+        ("metax-tech.com/sgpu", "metax-tech.com/vcore"),
+        ("iluvatar.ai/MR-V100-vgpu", "iluvatar.ai/MR-V100.vCore"),
+        ("nvidia.com/gpu", "nvidia.com/gpucores"),
+    ],
+)
+def test_more_cores_than_a_card_has_are_told(count: str, name: str) -> None:
+    assert request_problems({count: 1, name: 100}, {}, {}) == ()
+    (problem,) = request_problems({count: 1, name: 101}, {}, {})
+    assert (problem.resource, problem.message) == (name, "101 is more than the 100 % that a card has")
+
+
+def test_cores_of_several_cards_together_and_those_that_hami_writes_itself_are_not_more_than_a_card_has() -> None:
+    for limits in (
+        {"mthreads.com/vgpu": 8},
+        {"mthreads.com/vgpu": 8, "mthreads.com/sgpu-core": 128},
+        {"iluvatar.ai/MR-V100-vgpu": 2, "iluvatar.ai/MR-V100.vCore": 200},
+        {"aws.amazon.com/neuroncore": 128},
+    ):
+        assert request_problems(limits, {}, {}) == (), limits
+
+
 def test_nothing_is_said_of_a_request_that_will_be_read_as_it_is_meant() -> None:
     assert request_problems({"nvidia.com/gpumem": 16000, "nvidia.com/gpucores": 50, "cpu": 1000}, {}, {}) == ()
 

@@ -71,6 +71,14 @@ def test_who_shares_an_xpu_has_as_much_of_it_as_the_others() -> None:
     assert found(full, CardRequest(vendor="XPU", count=1, memory=24576, cores=25)) == []
 
 
+@pytest.mark.parametrize("cores", [0, 20, 100])
+def test_an_xpu_is_shared_by_its_memory_whatever_cores_it_registers(cores: int) -> None:
+    fleet = Fleet(n=list(cards("XPU", 1, memory=98304, cores=cores)))
+    limits = {"kunlunxin.com/vxpu": 1, "kunlunxin.com/vxpu-memory": 49152}
+    placed = place(fleet.cards, fleet.nodes, [gang(2, ContainerShape(name="c", limits=limits))], fleet.trail)
+    assert len(placed.placements) == 2, placed.message
+
+
 def test_neuron_devices_are_neighbours_and_cores_are_those_that_are_left() -> None:
     own = {"cores": 3, "slots": 2, "memory": 0, "custom": {"AWSNodeType": "trn1.32xlarge"}}
     on = NodeCards(node="n", cards=cards("AWSNeuron", 8, **own), used={"c1": CardUse(1, 0, 1)})
@@ -142,6 +150,17 @@ def test_containers_of_a_pod_have_their_parts_of_one_card_of_moore_threads() -> 
     large = CardRequest(vendor="Mthreads", count=1, memory=3000, cores=4)
     apart = fit_asking(on, [[large], [large]], 0, asking({}, [large]))
     assert apart.shares is None and "CardNotFoundCustomFilterRule" in apart.refusals
+
+
+def test_containers_of_moore_threads_have_one_card_whatever_an_init_container_had() -> None:
+    pair, part = (CardRequest(vendor="Mthreads", count=count, memory=1024, cores=4) for count in (2, 1))
+    on = NodeCards(node="n", cards=cards("Mthreads", 2, cores=16, memory=4096))
+    fit = fit_asking(on, [[pair], [part], [part]], 1, asking({}, [part]))
+    assert fit.shares is not None and len({share.uuid for shares in fit.shares[1:] for share in shares}) == 1
+    again = fit_asking(on, [[pair], [part], [part]], 2, asking({}, [part]))
+    assert "CardNotFoundCustomFilterRule" in again.refusals, "init containers have one card, too"
+    beside = fit_asking(on, [[pair], [part]], 1, asking({}, [part]), sidecars=(0,))
+    assert "CardNotFoundCustomFilterRule" in beside.refusals, "what runs on has its cards beside the others"
 
 
 def test_a_die_on_a_board_that_is_in_use_is_not_given_to_a_pod_that_wants_a_board_alone() -> None:

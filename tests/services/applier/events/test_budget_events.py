@@ -8,7 +8,7 @@ from projections.budgets.budget_usage import HOUR
 from services.applier.events.budget_events import BudgetEvents
 from services.applier.events.cluster_events import ClusterEvent, event_of
 from tests.stories.small_world import GPU, Story, job
-from tests.stories.test_budget_rules import FEBRUARY, WHOLE, after, begun, of_user, with_budget
+from tests.stories.test_budget_rules import FEBRUARY, WHOLE, begun, of_user, with_budget
 
 TEN = Budget(period=BudgetPeriod.MONTH, limits={GPU: 10}, thresholds=(80, 100))
 
@@ -27,13 +27,13 @@ def said(notices: BudgetEvents, told: Story) -> list[tuple[str, str, str]]:
 def test_each_threshold_and_the_end_and_the_next_period_are_told_once_where_users_look() -> None:
     told, notices = running(), BudgetEvents()
     assert said(notices, told) == []
-    after(told, 4 * HOUR)
+    told.later(4 * HOUR)
     both = [("ClusterQueue", "cq"), ("LocalQueue", "lq")]
     assert said(notices, told) == [(*one, "BudgetThresholdReached") for one in both]
     told.told(job("b"))
     told.decided()
     assert said(notices, told) == [], "that more is held is no threshold"
-    after(told, HOUR)
+    told.later(HOUR)
     spent = list(notices.news(told.world))
     assert [(one.kind, one.name, one.reason, one.warning) for one in spent] == [
         (*one, "BudgetExhausted", True) for one in both
@@ -41,13 +41,13 @@ def test_each_threshold_and_the_end_and_the_next_period_are_told_once_where_user
     assert spent[0].message.startswith(
         "The budget of ClusterQueue cq is used up: 10 hours of nvidia.com/gpu per month;"
     )
-    after(told, FEBRUARY - told.at)
+    told.later(FEBRUARY - told.at)
     assert said(notices, told) == [(*one, "BudgetRenewed") for one in both]
 
 
 def test_after_a_restart_the_same_events_have_the_same_names() -> None:
     told = running()
-    after(told, 4 * HOUR)
+    told.later(4 * HOUR)
     before = list(BudgetEvents().news(told.world))
     told.world.review_all()
     after_restart = list(BudgetEvents().news(told.world))
@@ -60,12 +60,12 @@ def names(told: list[ClusterEvent]) -> list[str]:
 
 def test_a_threshold_that_is_reached_again_after_a_raise_is_another_event() -> None:
     told, notices = running(), BudgetEvents()
-    after(told, 4 * HOUR)
+    told.later(4 * HOUR)
     first = list(notices.news(told.world))
     told.told(with_budget(replace(TEN, limits={GPU: 20})))
     told.decided()
     assert said(notices, told) == []
-    after(told, 4 * HOUR)
+    told.later(4 * HOUR)
     second = list(notices.news(told.world))
     assert [one.reason for one in second] == ["BudgetThresholdReached"] * 2
     assert not set(names(first)) & set(names(second))
@@ -76,7 +76,7 @@ def test_the_budget_of_a_namespace_is_told_on_its_local_queues() -> None:
     told.told(NamespaceObserved(name="team", budget=replace(TEN, limits={GPU: 2})))
     told.told(LocalQueueObserved(namespace="other", name="lq", cluster_queue="cq"))
     list(notices.news(told.world))
-    after(told, HOUR)
+    told.later(HOUR)
     assert said(notices, told) == [("LocalQueue", "lq", "BudgetExhausted")]
 
 
@@ -85,7 +85,7 @@ def test_the_share_of_a_user_is_told_on_the_queues_that_the_user_is_in() -> None
     told, notices = running(shared, user="ann"), BudgetEvents()
     told.told(LocalQueueObserved(namespace="team", name="unused", cluster_queue="cq"))
     list(notices.news(told.world))
-    after(told, HOUR)
+    told.later(HOUR)
     spent = list(notices.news(told.world))
     assert [(one.kind, one.name) for one in spent] == [("ClusterQueue", "cq"), ("LocalQueue", "lq")]
     assert "user ann in ClusterQueue cq" in spent[0].message
@@ -96,5 +96,5 @@ def test_a_budget_that_binds_nobody_is_no_end() -> None:
     queue = told.world.cluster_queues["cq"]
     assert isinstance(queue, ClusterQueueObserved)
     told.told(replace(queue, checks=()))
-    after(told, 5 * HOUR)
+    told.later(5 * HOUR)
     assert {reason for _, _, reason in said(notices, told)} == {"BudgetThresholdReached"}

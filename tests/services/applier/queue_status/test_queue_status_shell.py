@@ -156,3 +156,42 @@ def test_every_queue_is_shown_within_seconds_while_a_thousand_others_wait_for_th
         loop.run_until_complete(watch(loop))
     finally:
         loop.close()
+
+
+class HoldingServer(BusyServer):
+    """Remembers what bears our finalizer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: set[str] = set()
+
+    async def merge(
+        self, resource: Resource, namespace: str, name: str, patch: dict[str, Any], *, subresource: str = ""
+    ) -> dict[str, Any]:
+        if "finalizers" in patch.get("metadata", {}):
+            self.held.add(name)
+        return await super().merge(resource, namespace, name, patch, subresource=subresource)
+
+
+def test_a_queue_is_kept_from_being_deleted_long_before_its_status_is_due() -> None:
+    at, server = CohortWorld(SettingsObserved()), HoldingServer()
+
+    async def watch(loop: VirtualLoop) -> None:
+        clock = ProcessClock(1_000, loop)
+        writer = QueueStatusWriter(server, clock, LowPriorityWrites(clock))  # type: ignore[arg-type]
+        writing = loop.create_task(writer.run())
+        writer.observe(at.world, ())
+        await clock.sleep(EVERY // 10)
+        at.fold(ClusterQueueObserved(name="q", uid="uid-q"))
+        writer.observe(at.world, ())
+        await clock.sleep(EVERY // 2)
+        assert server.held == {"q"}
+        assert not server.shown
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+
+    loop = VirtualLoop("holding")
+    try:
+        loop.run_until_complete(watch(loop))
+    finally:
+        loop.close()

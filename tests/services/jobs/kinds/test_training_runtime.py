@@ -11,7 +11,7 @@ from events.json_object import JsonObject
 from events.json_path import FieldBroken, look
 from services.jobs.kinds.table import TRAIN_JOB
 from services.jobs.kinds.train_job import CHILD, train_pods
-from services.jobs.kinds.training_runtime import job_set_of, runtime_place
+from services.jobs.kinds.training_runtime import as_said_by_now, job_set_of, runtime_place
 from services.jobs.pod_sets.pod_set import Pods
 
 STEP = "trainer.kubeflow.org/trainjob-ancestor-step"
@@ -36,8 +36,12 @@ def train(**spec: Any) -> JsonObject:
     return {"metadata": {"name": "t", "namespace": "team"}, "spec": {"runtimeRef": {"name": "torch"}, **spec}}
 
 
+def pods_of(job_set: JsonObject) -> list[Pods]:
+    return train_pods(TRAIN_JOB, {CHILD: job_set})
+
+
 def pods(job: JsonObject, found: JsonObject) -> list[Pods]:
-    return train_pods(TRAIN_JOB, {**job, CHILD: job_set_of(job, found)})
+    return pods_of(job_set_of(job, found))
 
 
 def counts(job: JsonObject, found: JsonObject) -> dict[str, int]:
@@ -133,3 +137,37 @@ def test_a_runtime_is_of_the_cluster_unless_the_job_says_otherwise() -> None:
     assert runtime_place(train()) == "ClusterTrainingRuntime//torch"
     own = train(runtimeRef={"name": "mine", "kind": "TrainingRuntime"})
     assert runtime_place(own) == "TrainingRuntime/team/mine"
+
+
+def test_what_was_made_of_one_has_the_nodes_that_it_says_by_now() -> None:
+    launcher = one("launcher", "launcher")
+    node = one("node", "node", step="trainer", parallelism=2, completions=2)
+    mpi: JsonObject = {"mpi": {"runLauncherAsNode": True}}
+
+    def said(trainer: JsonObject, policy: JsonObject | None = None) -> list[tuple[str, int]]:
+        found, job = runtime(launcher, node, policy=policy), train(trainer=trainer)
+        made = as_said_by_now({"spec": {"replicatedJobs": [launcher, node]}}, job, found)
+        return [(each.name, each.count) for each in pods_of(made)]
+
+    assert said({}, {"numNodes": 9}) == said({"numNodes": 2}) == [("launcher", 1), ("node", 2)]
+    assert said({"numNodes": 5}) == said({"numNodes": 5}, {"torch": {}}) == [("launcher", 1), ("node", 5)]
+    assert said({"numNodes": 5}, mpi) == [("launcher", 1), ("node", 4)]
+    assert said({"numNodes": 5}, {"flux": {}}) == [("launcher", 1), ("node", 2)], "its rules are not known"
+
+
+def test_what_was_made_of_one_has_what_it_says_by_now_that_each_node_takes() -> None:
+    def asked(trainer: JsonObject) -> JsonObject:
+        made = as_said_by_now({"spec": {"replicatedJobs": [NODE]}}, train(trainer=trainer), runtime(NODE))
+        (found,) = pods_of(made)
+        return found.template["spec"]["containers"][0].get("resources", {})
+
+    assert asked({"image": "other"}) == {}
+    assert asked({"resourcesPerNode": {"limits": {"cpu": "3"}}}) == {"limits": {"cpu": "3"}}
+
+
+def test_what_was_made_of_one_and_says_the_same_is_as_it_was() -> None:
+    job = train(trainer={"numNodes": 3, "resourcesPerNode": {"requests": {"cpu": "1"}}})
+    for policy in (None, {"torch": {}}, {"mpi": {}}, {"mpi": {"runLauncherAsNode": True}}):
+        found = runtime(one("launcher", "launcher"), NODE, policy=policy)
+        made = job_set_of(job, found)
+        assert as_said_by_now(made, job, found) == made

@@ -18,7 +18,7 @@ RUNTIME = "ClusterTrainingRuntime"
 ENDED = {"conditions": [{"type": "Complete", "status": "True", "message": "well"}]}
 
 
-def train(*, elsewhere: bool = True, nodes: int = 2, status: JsonObject | None = None) -> JsonObject:
+def train(*, elsewhere: bool = True, nodes: int | None = 2, status: JsonObject | None = None) -> JsonObject:
     managed = {"managedBy": "kueue.x-k8s.io/multikueue"} if elsewhere else {}
     return {
         "apiVersion": "trainer.kubeflow.org/v1alpha1",
@@ -31,7 +31,12 @@ def train(*, elsewhere: bool = True, nodes: int = 2, status: JsonObject | None =
             "creationTimestamp": "2026-01-01T00:00:00Z",
             "labels": {"kueue.x-k8s.io/queue-name": "lq"},
         },
-        "spec": {"suspend": True, "runtimeRef": {"name": "torch"}, "trainer": {"numNodes": nodes}, **managed},
+        "spec": {
+            "suspend": True,
+            "runtimeRef": {"name": "torch"},
+            "trainer": {} if nodes is None else {"numNodes": nodes},
+            **managed,
+        },
         "status": status or {},
     }
 
@@ -64,12 +69,45 @@ def test_one_that_runs_elsewhere_asks_for_what_its_runtime_says() -> None:
     assert told.spec.managed_by == "kueue.x-k8s.io/multikueue"
 
 
-def test_one_that_runs_here_does_not_go_by_its_runtime() -> None:
+def test_one_that_runs_here_goes_by_what_was_made_of_it_and_not_by_its_runtime() -> None:
     view = View()
-    assert listed(view, runtime()) == []
-    assert view.see("TrainJob", train(elsewhere=False)) == []
+    more = runtime()
+    more["spec"]["mlPolicy"]["numNodes"] = 7
+    assert listed(view, more) == []
+    assert view.see("TrainJob", train(elsewhere=False, nodes=None)) == []
     (told,) = view.see("JobSet", job_set())
     assert isinstance(told, WorkloadSubmitted) and told.spec.pod_sets[0].count == 1
+
+
+def test_one_that_runs_here_asks_for_what_it_says_by_now_though_nothing_is_made_of_that_while_it_runs() -> None:
+    view = View()
+    assert listed(view, runtime()) == []
+    running = train(elsewhere=False, nodes=1)
+    running["spec"]["suspend"] = False
+    view.see("TrainJob", running)
+    view.see("JobSet", job_set())
+    running["spec"]["trainer"] = {"numNodes": 3, "resourcesPerNode": {"requests": {"cpu": "2"}}}
+    (changed,) = view.see("TrainJob", running)
+    assert isinstance(changed, WorkloadChanged)
+    (asked,) = changed.spec.pod_sets
+    assert (asked.count, asked.shape.containers[0].requests) == (3, {"cpu": 2000})
+    running["spec"]["suspend"] = True
+    assert view.see("TrainJob", running) == []
+    resources = {"requests": {"cpu": "2"}}
+    pod = {"spec": {"containers": [{"name": "node", "resources": resources}]}}
+    made = job_set()
+    template = {**NODE["template"], "spec": {"parallelism": 3, "completions": 3, "template": pod}}
+    made["spec"] = {"replicatedJobs": [{**NODE, "template": template}]}
+    assert view.see("JobSet", made) == [], "the trainer has come to the same"
+
+
+def test_what_one_says_counts_as_soon_as_its_runtime_is_seen() -> None:
+    view = View()
+    assert view.see("TrainJob", train(elsewhere=False, nodes=3)) == []
+    (told,) = view.see("JobSet", job_set())
+    assert isinstance(told, WorkloadSubmitted) and told.spec.pod_sets[0].count == 1
+    (changed,) = listed(view, runtime())
+    assert isinstance(changed, WorkloadChanged) and changed.spec.pod_sets[0].count == 3
 
 
 def test_one_whose_runtime_is_not_there_waits_and_is_told_so() -> None:
@@ -95,11 +133,13 @@ def test_one_that_waits_asks_for_more_when_it_says_so() -> None:
 def test_one_that_was_reported_goes_on_while_what_says_its_pods_is_not_seen() -> None:
     for elsewhere in (True, False):
         view, again = View(), View()
-        facts = view.see("TrainJob", train(elsewhere=elsewhere))
+        facts = view.see("TrainJob", train(elsewhere=elsewhere, nodes=1))
         facts += listed(view, runtime()) if elsewhere else view.see("JobSet", job_set())
         for fact in facts:
             again.fold(fact)
-        assert again.see("TrainJob", train(elsewhere=elsewhere)) == [], "a watcher that starts anew has not seen it yet"
+        assert again.see("TrainJob", train(elsewhere=elsewhere, nodes=1)) == [], (
+            "a watcher that starts anew has not seen it yet"
+        )
         assert again.see(RUNTIME, runtime()) == [] and again.see("JobSet", job_set()) == []
 
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from events.card import CardShare
 from events.control import ObjectMended, ObjectRefused
 from events.device import DevicesRegistered, NodeLockObserved, NodeObserved, PodObserved
@@ -20,6 +22,7 @@ _KEYS = {
     "nvidia": "hami.io/node-nvidia-register",
     "ascend": "hami.io/node-register-Ascend910B3",
     "hygon": "hami.io/node-dcu-register",
+    "amd": "hami.io/node-amd-register",
     "handshake": "hami.io/node-handshake",
     "cordon": "hami.io/device-cordon",
     "ours": "kuelog.io/card-cordon",
@@ -62,6 +65,15 @@ def test_a_node_without_cards_says_nothing_of_cards_and_one_that_has_lost_them_s
     assert view.see("Node", node()) == []
 
 
+@pytest.mark.parametrize(("offered", "count"), [({"amd.com/gpu": "8"}, 1), ({"amd.com/gpu": "0"}, 0), ({}, 0)])
+def test_cards_of_amd_are_there_while_their_node_has_any_for_their_plugin_answers_no_handshake(
+    offered: dict[str, str], count: int
+) -> None:
+    amd = JSON.replace("NVIDIA-T4", "AMD-Instinct-MI300X").replace("GPU-a", "AMD-a")
+    told = cards(View(), node(offered, nvidia=JSON, amd=amd))
+    assert [card.uuid for card in told.cards] == ["GPU-a", "AMD-a"][: 1 + count]
+
+
 def test_a_node_that_is_not_ready_says_since_when() -> None:
     def told(*conditions: dict[str, str]) -> tuple[bool, int]:
         value = {"metadata": {"name": "n"}, "status": {"conditions": list(conditions)}}
@@ -79,6 +91,16 @@ def test_both_cordons_count_and_scores_and_the_split_by_software_are_told() -> N
         View(), node(nvidia=JSON, cordon="GPU-a", ours="GPU-b, GPU-a", scores='[{"uuid":"GPU-a"}]', soft="true")
     )
     assert (told.cordoned, told.pair_scores, told.soft_split) == (("GPU-a", "GPU-b"), {"GPU-a": {}}, True)
+
+
+@pytest.mark.parametrize(
+    ("written", "split", "whole"), [(None, False, False), ("true", True, False), ("false", False, True)]
+)
+def test_a_node_that_says_it_does_not_split_by_software_is_told_apart_from_one_that_says_nothing(
+    written: str | None, *, split: bool, whole: bool
+) -> None:
+    told = cards(View(), node(nvidia=JSON, **({} if written is None else {"soft": written})))
+    assert (told.soft_split, told.never_soft_split) == (split, whole)
 
 
 def test_what_a_node_of_metax_loses_by_giving_so_many_cards_is_told() -> None:

@@ -40,6 +40,15 @@ def test_pods_that_are_not_placed_by_topology_are_told_as_before() -> None:
     assert isinstance(told, PodObserved) and told.topology is None and not told.cardless
 
 
+def test_pods_that_were_sent_to_a_host_by_whoever_runs_a_workload_himself_are_told() -> None:
+    """Whether some of them go on there decides whether the host has failed."""
+    host = {"kubernetes.io/hostname": "x1"}
+    (told,) = View().see("Pod", pod(selector=host, **{WORKLOAD: "w"}))
+    assert isinstance(told, PodObserved) and told.workload == "team/w"
+    assert told.topology == PodTopology(node_selector=host, indexes={INDEX: 3})
+    assert View().see("Pod", pod(selector=host)) == []
+
+
 def test_a_pod_may_have_cards_and_a_place_in_a_topology() -> None:
     value = pod(GATE, **{WORKLOAD: "w", REQUIRED: "rack"})
     value["spec"]["containers"][0]["resources"] = CARDS

@@ -5,6 +5,7 @@ from typing import Any
 from events.workload import (
     CheckReported,
     CheckState,
+    PodsGone,
     PodsReady,
     PodsReclaimed,
     PreemptionGateReported,
@@ -95,6 +96,35 @@ def test_pods_that_are_done_are_told_of_a_workload_that_no_job_says_it_of() -> N
     assert isinstance(submission, WorkloadSubmitted) and submission.adopted is not None
     assert submission.adopted.reclaimable == {"main": 1}, "with what it is seen with first this is told, and not again"
     assert view.see("Workload", alone("b", 1)) == []
+
+
+def test_that_a_workload_without_a_job_stopped_is_told_of_each_eviction_once_its_quota_was_taken_from_it() -> None:
+    view = View()
+
+    def alone(evicted: str, reserved: str, count: int) -> dict[str, Any]:
+        shown = [
+            {
+                "type": kind,
+                "status": status,
+                "reason": "Said",
+                "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }
+            for kind, status in (("Evicted", evicted), ("QuotaReserved", reserved))
+        ]
+        counted = {"evictions": [{"reason": "Preempted", "underlyingCause": "", "count": count}] if count else []}
+        meta = {"name": "a", "namespace": "team", "uid": "a"}
+        status = {"conditions": shown, "schedulingStats": counted}
+        return {"metadata": meta, "spec": {"queueName": "lq", "podSets": []}, "status": status}
+
+    view.see("Workload", alone("False", "False", 0))
+    assert view.see("Workload", alone("False", "True", 0)) == []
+    assert view.see("Workload", alone("True", "True", 1)) == [], "it may still run"
+    assert view.see("Workload", alone("True", "False", 1)) == [PodsGone(workload="team/a", decision="1")]
+    assert view.see("Workload", alone("True", "False", 1)) == []
+    assert view.see("Workload", alone("False", "True", 1)) == []
+    assert view.see("Workload", alone("True", "True", 2)) == []
+    assert view.see("Workload", alone("True", "False", 2)) == [PodsGone(workload="team/a", decision="2")]
 
 
 def test_whether_pods_are_ready_is_told_of_a_workload_that_no_job_says_it_of_and_of_the_attempt_that_runs() -> None:

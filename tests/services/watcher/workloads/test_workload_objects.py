@@ -67,3 +67,11 @@ def test_layers_of_slices_come_from_the_list_or_from_the_two_fields_for_one() ->
     assert both.slices == (SliceConstraint(topology=RACK, size=8), SliceConstraint(topology=HOST, size=4))
     without_size = requested(podSetSliceRequiredTopology=HOST)
     assert without_size is not None and without_size.slices == (SliceConstraint(topology=HOST, size=0),)
+
+
+def test_a_workload_that_names_the_one_that_it_replaces_is_a_slice_without_any_other_annotation() -> None:
+    meta = {"name": "w2", "namespace": "team"}
+    notes = {"kueue.x-k8s.io/workload-slice-replacement-for": "team/w"}
+    spec = workload_state({"metadata": {**meta, "annotations": notes}, "spec": {"queueName": "q"}}).spec
+    assert (spec.elastic, spec.replaces) == (True, "team/w")
+    assert not workload_state({"metadata": meta, "spec": {"queueName": "q"}}).spec.elastic

@@ -1,0 +1,1 @@
+"""Kueue's own integration suites, with kuelog in the place of its controllers."""

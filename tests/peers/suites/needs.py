@@ -1,0 +1,35 @@
+"""What each suite needs of kuelog's configuration that it gives to nobody who could be listened to."""
+
+FRAMEWORKS: dict[str, tuple[str, ...]] = {
+    "controller/jobs/appwrapper": ("workload.codeflare.dev/appwrapper",),
+    "controller/jobs/jaxjob": ("kubeflow.org/jaxjob",),
+    "controller/jobs/jobset": ("jobset.x-k8s.io/jobset",),
+    "controller/jobs/mpijob": ("kubeflow.org/mpijob",),
+    "controller/jobs/paddlejob": ("kubeflow.org/paddlejob",),
+    "controller/jobs/pod": ("pod",),
+    "controller/jobs/pytorchjob": ("kubeflow.org/pytorchjob",),
+    "controller/jobs/raycluster": ("ray.io/raycluster", "ray.io/rayjob"),
+    "controller/jobs/rayjob": ("ray.io/rayjob", "ray.io/raycluster"),
+    "controller/jobs/sparkapplication": ("sparkoperator.k8s.io/sparkapplication",),
+    "controller/jobs/statefulset": ("pod", "statefulset"),
+    "controller/jobs/tfjob": ("kubeflow.org/tfjob",),
+    "controller/jobs/xgboostjob": ("kubeflow.org/xgboostjob",),
+    "importer": ("pod",),
+    "tas": ("pod",),
+}
+"""By suite, the kinds of jobs that queues manage, besides `batch/job`."""
+OF_ALL_KINDS = frozenset({"webhook/jobs"})
+"""Suites in which queues manage all kinds."""
+
+
+def frameworks(suite: str) -> list[str]:
+    """The kinds that queues manage in a suite; all of them where none is named."""
+    return [] if suite in OF_ALL_KINDS else ["batch/job", *FRAMEWORKS.get(suite, ())]
+
+
+_WITH_SCHEDULER = "(?i)interacting with scheduler|topologyawarescheduling|workload-slices|preemption enabled|TAS"
+
+
+def focus_of(suite: str) -> str:
+    """Which specs are run of a suite: of controllers of jobs those beside a scheduler. In all others the spec itself decides, where kuelog would."""
+    return _WITH_SCHEDULER if suite.startswith("controller/jobs/") else ""
