@@ -5,7 +5,6 @@ come, and a quota may be raised.
 """
 
 import asyncio
-import hashlib
 from collections.abc import Sequence
 
 import structlog
@@ -170,12 +169,12 @@ class ProvisioningWriter:
         """Report why a request is not taken, once as long as it is the same."""
         if self._told.get(wanted.workload) == str(problem):
             return
-        order = problem.request.order
-        digest = hashlib.sha256(str(problem).encode()).hexdigest()[:16]
+        order, now = problem.request.order, self._clock.now()
         fact = ProvisioningRejected(workload=wanted.workload, request=order.request, message=str(problem))
         sighting = Sighting(
-            id=f"{wanted.workload}:{problem.request.decision}:{order.request}:{digest}",
-            at=self._clock.now(),
+            # With the time: the bus takes a reason that comes back soon for a repetition if its id has been there.
+            id=f"{wanted.workload}:{problem.request.decision}:{order.request}:{now}",
+            at=now,
             author="applier",
             cause=problem.request.decision,
             fact=fact,
@@ -186,4 +185,4 @@ class ProvisioningWriter:
             log.warning("log unavailable", problem=str(unavailable))
             return  # It is reported when it is tried again.
         self._told[wanted.workload] = str(problem)
-        self._notices.record(failed_create_event(fact, problem.uid, self._clock.now()))
+        self._notices.record(failed_create_event(fact, problem.uid, now))
