@@ -65,6 +65,16 @@ def validate_update(old: JsonMapping, new: JsonMapping, settings: SettingsObserv
     return found
 
 
+def validate_status(old: JsonMapping, new: JsonMapping, settings: SettingsObserved) -> list[Problem]:
+    """What a written status of an object of v1beta2 has wrong that it had not before: what stood there holds nobody up.
+
+    Rule: docs/rules/objects.md#written-status
+    """
+    stood = validate_update(old, old, settings)
+    found = validate_update(old, new, settings)
+    return [one for one in found if one.field.startswith("status.") and one not in stood]
+
+
 def with_defaults(value: JsonMapping) -> JsonMapping:
     """The object with the defaults that decide about its rules."""
     spec = value.get("spec")

@@ -1,6 +1,6 @@
 """The webhook configurations: which objects the API server asks us about, and where."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -33,8 +33,8 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     """Group, versions and resources."""
     labelled: bool = False
     """Only objects that name a queue: nothing else of this kind waits for us."""
-    condition: str = ""
-    """Only objects for which this expression in CEL is true; all if it is empty."""
+    conditions: Mapping[str, str] = {}
+    """Only requests for which these expressions in CEL are true, each under what it says."""
 
 
 KUEUES = Watched(
@@ -51,6 +51,13 @@ KUEUES = Watched(
 
 HELD = Watched(name="held", kinds=((GROUP, ("v1beta1", "v1beta2"), ("clusterqueues", "resourceflavors")),))
 """What bears our finalizer from the start, as under Kueue (docs/rules/queues.md#in-use)."""
+
+
+def statuses(namespace: str) -> Watched:
+    """What others than kuelog, which runs in `namespace`, write of a Workload's state (docs/rules/objects.md#written-status)."""
+    own = f"request.userInfo.username.startsWith('system:serviceaccount:{namespace}:kuelog-')"
+    kinds = ((GROUP, ("v1beta1", "v1beta2"), ("workloads/status",)),)
+    return Watched(name="status", kinds=kinds, conditions={"not-written-by-kuelog": f"!{own}"})
 
 
 def _rules(kinds: Iterable[JobKind]) -> tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]:
@@ -77,7 +84,7 @@ def made_pods(kinds: Kinds) -> Watched:
     No other pod waits for us because of it. Rule: docs/jobs.md#what-serves
     """
     made = _rules([POD]) if kinds.serving and not kinds.takes_all else ()
-    return Watched(name="madepod", kinds=made, condition=_MADE)
+    return Watched(name="madepod", kinds=made, conditions={"waits-for-its-queue": _MADE})
 
 
 def serving(kinds: Kinds) -> Watched:
@@ -116,6 +123,7 @@ def configurations(
     ]
     validating = [
         _webhook("v", KUEUES, service, namespace, None, VALIDATE, ("CREATE", "UPDATE")),
+        _webhook("v", statuses(namespace), service, namespace, None, VALIDATE, ("UPDATE",)),
         *of_jobs("v", jobs(kinds), "CREATE", "UPDATE"),
         *of_jobs("v", pods(kinds), "CREATE"),
         *of_jobs("v", made_pods(kinds), "CREATE"),
@@ -193,6 +201,6 @@ def _webhook(
         found["namespaceSelector"] = namespaces
     if watched.labelled:
         found["objectSelector"] = {"matchExpressions": [{"key": QUEUE_NAME, "operator": "Exists"}]}
-    if watched.condition:
-        found["matchConditions"] = [{"name": "waits-for-its-queue", "expression": watched.condition}]
+    if watched.conditions:
+        found["matchConditions"] = [{"name": name, "expression": one} for name, one in watched.conditions.items()]
     return found

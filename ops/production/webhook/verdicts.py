@@ -16,7 +16,7 @@ from services.jobs.kinds.pods import labels_of
 from services.jobs.kinds.serving_rules import serving_problems
 from services.jobs.topology.topology_rules import new_topology_problems
 from services.validation.conversion.convert import GROUP, to_v1beta2, written_field
-from services.validation.every_kind import validate, validate_update
+from services.validation.every_kind import validate, validate_status, validate_update
 from services.validation.problem import Problem
 from services.watcher.fields.problems import Refused
 from services.watcher.settings.cluster_objects import SIMPLE
@@ -80,8 +80,10 @@ def _held(value: JsonObject) -> JsonObject:
 def problems_of(request: ReviewRequest, settings: SettingsObserved) -> list[Problem]:
     """What lint would say, and the watcher; an object that is leaving is held up by nothing."""
     value = request.object
-    if value is None or request.sub_resource or object_at(value, "metadata").get("deletionTimestamp"):
+    if value is None or object_at(value, "metadata").get("deletionTimestamp"):
         return []
+    if request.sub_resource:
+        return _status_problems(request, value, settings)
     kueues = request.kind.get("group") == GROUP
     if not kueues and not named_queue(value) and not named_queue(request.old_object or {}):
         return []
@@ -104,6 +106,15 @@ def problems_of(request: ReviewRequest, settings: SettingsObserved) -> list[Prob
         found = [*found, *validate(newest, settings), *job_problems(None, newest, settings)]
     found = [*found, *new_topology_problems(old, newest, settings), *elastic_problems(old, newest, settings)]
     return [_as_written(value, one) for one in found or _untranslatable(newest)]
+
+
+def _status_problems(request: ReviewRequest, value: JsonObject, settings: SettingsObserved) -> list[Problem]:
+    """Of a Workload's status, which others write as well: controllers of admission checks, dispatchers, people."""
+    if request.sub_resource != "status" or request.old_object is None or request.kind.get("kind") != "Workload":
+        return []
+    newest = to_v1beta2(value).value
+    found = validate_status(to_v1beta2(request.old_object).value, newest, settings)
+    return [_as_written(newest, one) for one in found]
 
 
 def _takes_default(kind: str, value: JsonObject) -> bool:

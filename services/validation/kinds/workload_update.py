@@ -1,6 +1,6 @@
 """How a Workload may change: what is fixed while it holds quota (docs/rules/objects.md#immutable)."""
 
-from events.api.labels import ADMISSION_GATED_BY
+from events.api.labels import ADMISSION_GATED_BY, WORKLOAD_SLICE_REPLACEMENT_FOR
 from events.json_object import JsonMapping, array_at, object_at, objects_at
 from events.settings import SettingsObserved
 from projections.feature_gates import enabled
@@ -36,7 +36,7 @@ def validate_update(old: JsonMapping, new: JsonMapping, settings: SettingsObserv
         found.extend(_pod_set_changes(old, new, settings))
     if holds_quota(old) and holds_quota(new):
         found.extend(_reclaimable_changes(old, new, elastic=elastic))
-    return [*found, *_admission_changes(old, new), *_check_changes(old, new), *_cluster_changes(old, new)]
+    return [*found, *_admission_changes(old, new), *_check_changes(old, new), *_cluster_changes(old, new, settings)]
 
 
 def fixed_field_problems(old: JsonMapping, new: JsonMapping) -> list[Problem]:
@@ -145,10 +145,14 @@ def _check_changes(old: JsonMapping, new: JsonMapping) -> list[Problem]:
     return found
 
 
-def _cluster_changes(old: JsonMapping, new: JsonMapping) -> list[Problem]:
+def _cluster_changes(old: JsonMapping, new: JsonMapping, settings: SettingsObserved) -> list[Problem]:
+    """The slice that grows out of another one runs where that one does, and is not nominated anywhere."""
     before = object_at(old, "status")
     name = object_at(new, "status").get("clusterName")
     nominated = array_at(before, "nominatedClusterNames")
-    if before.get("clusterName") or not name or not nominated or name in nominated:
+    sliced = enabled(settings, "ElasticJobsViaWorkloadSlices")
+    follows = sliced and WORKLOAD_SLICE_REPLACEMENT_FOR in annotations_of(new)
+    if before.get("clusterName") or not name or name in nominated or follows:
         return []
-    return [invalid("status.clusterName", name, f"cluster {name} was not nominated", f"one of {', '.join(nominated)}")]
+    instead = f"one of {', '.join(nominated)}" if nominated else "status.nominatedClusterNames first, which has it"
+    return [invalid("status.clusterName", name, f"cluster {name} was not nominated", instead)]

@@ -3,8 +3,7 @@
 import re
 from collections.abc import Mapping
 
-_STATUS = "Validate Workload status on update"
-_NOT_ASKED = "the webhook is not asked about statuses: what others write there of a decision counts for nothing, and is written over"
+_DECIDED_BY_OTHERS = "what others write of a decision counts for nothing, and is written over"
 _ADMISSION_REMOVED = "when The workload's admission is removed Should restore the original node selectors"
 _KINDS = (
     "job",
@@ -24,22 +23,6 @@ MEANT: Mapping[tuple[str, str], str] = {
     ("scheduler", "when Scheduler patch request fails Should not reserve quota"): (
         "it fakes the client inside of the manager, which kuelog does not have"
     ),
-    **dict.fromkeys(
-        (
-            ("webhook/core", f"ClusterName - Dispatcher {one} When updating a Workload {_STATUS} Invalid: {what}")
-            for one in ("AllAtOnce", "Incremental")
-            for what in (
-                "ClusterName is changed",
-                "ClusterName is not in NominatedClusters",
-                "ClusterName is set when NominatedClusters is empty",
-                "ClusterName and NominatedClusters are mutually exclusive",
-            )
-        ),
-        _NOT_ASKED,
-    ),
-    ("webhook/core", "valid values when setting Admission assignment usage should be divisible by count"): _NOT_ASKED,
-    ("webhook/core", "AdmissionCheckState mismatched names in podSetUpdates with names in podSets"): _NOT_ASKED,
-    ("webhook/core", "When updating a Workload Should forbid the change of status.admission"): _NOT_ASKED,
     ("scheduler/delayedadmission", "should requeue workloads after a delayed retry"): (
         "who was never admitted gives its quota back at once: docs/rules/eviction.md#without-a-job"
     ),
@@ -52,7 +35,7 @@ MEANT: Mapping[tuple[str, str], str] = {
             ),
             ("controller/jobs/job", "Interacting with scheduler Should schedule jobs with partial admission"),
         ),
-        _NOT_ASKED,
+        _DECIDED_BY_OTHERS,
     ),
     (
         "controller/jobs/job",

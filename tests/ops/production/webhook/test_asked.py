@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+import pytest
+
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from ops.production.deploy.chart import CHOICES, NAMESPACE, manifests
@@ -15,6 +17,7 @@ from ops.production.webhook.configurations import configurations
 from ops.production.webhook.default_local_queues import DefaultLocalQueues
 from ops.production.webhook.server import served_webhooks, webhook_app
 from ops.production.webhook.trust import DEFINED, SECRETS, Callers, CertificateKeeper
+from services.applier.writing import WORKLOADS
 from services.runtime.cluster_port import ClusterUnavailable, ObjectInvalid
 from tests.ops.production.webhook.test_https import ANYWHERE
 from tests.stage.installation import JOBS, put_there
@@ -85,6 +88,31 @@ async def test_an_api_server_asks_by_service_and_believes_what_the_webhook_has_m
             )
         assert (await admin.get(CLUSTER_QUEUES, "", "q"))["spec"]["cohortName"] == "all"
         await admin.delete(CLUSTER_QUEUES, "", "q")
+
+
+async def test_what_others_write_of_a_workload_is_asked_about_and_not_what_kuelog_writes(real: Real) -> None:
+    async with AsyncExitStack() as opened:
+        opened.push_async_callback(real.stop)
+        await real.start()
+        admin, own = await real.connect(""), await real.connect("applier")
+        opened.push_async_callback(admin.close)
+        opened.push_async_callback(own.close)
+        template = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
+        await real.add(
+            {
+                "apiVersion": "kueue.x-k8s.io/v1beta2",
+                "kind": "Workload",
+                "metadata": {"name": "asked", "namespace": "default"},
+                "spec": {"podSets": [{"name": "main", "count": 2, "template": template}]},
+            }
+        )
+        given_back = {"status": {"reclaimablePods": [{"name": "main", "count": 3}]}}
+        with pytest.raises(ObjectInvalid, match=r"vstatus.kuelog.io.*reclaimablePods\[main\].count: 3 of 2 pods"):
+            await admin.merge(WORKLOADS, "default", "asked", given_back, subresource="status")
+        await own.merge(WORKLOADS, "default", "asked", given_back, subresource="status")
+        looked_at = {"status": {"requeueState": {"count": 1}}}
+        told = await admin.merge(WORKLOADS, "default", "asked", looked_at, subresource="status")
+        assert told["status"]["requeueState"] == {"count": 1}, "what stood there holds nobody up"
 
 
 def needed(port: int) -> list[JsonObject]:

@@ -308,6 +308,59 @@ def test_what_does_not_change_is_not_judged_again_nor_what_is_leaving() -> None:
     assert verdict(review("ClusterQueue", leaving, old=broken))["allowed"]
 
 
+def workload(**status: Any) -> JsonObject:
+    template = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "w", "namespace": "team"},
+        "spec": {"podSets": [{"name": "main", "count": 2, "template": template}]},
+        "status": status,
+    }
+
+
+def settled(state: str, *updates: JsonObject) -> JsonObject:
+    return {"name": "nodes", "state": state, "message": "", "podSetUpdates": list(updates)}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "field"),
+    [
+        (
+            {},
+            {"admissionChecks": [settled("Ready", {"name": "other"})]},
+            "status.admissionChecks[0].podSetUpdates[0].name",
+        ),
+        (
+            {"admissionChecks": [settled("Ready")]},
+            {"admissionChecks": [settled("Ready", {"name": "main", "labels": {"a": "b"}})]},
+            "status.admissionChecks[0].podSetUpdates",
+        ),
+        ({}, {"reclaimablePods": [{"name": "main", "count": 3}]}, "status.reclaimablePods[main].count"),
+        ({}, {"clusterName": "a"}, "status.clusterName"),
+        ({"nominatedClusterNames": ["b"]}, {"clusterName": "a"}, "status.clusterName"),
+    ],
+)
+def test_what_others_write_of_a_workload_is_judged_but_not_what_stood_there(
+    before: JsonObject, after: JsonObject, field: str
+) -> None:
+    """A controller of checks that is mistaken is told so when it writes, not when nobody starts."""
+    answer = verdict(review("Workload", workload(**after), old=workload(**before), part="status"))
+    assert [one["field"] for one in answer["status"]["details"]["causes"]] == [field]
+    told = {**workload(**after), "status": {**after, "requeueState": {"count": 1}}}
+    assert verdict(review("Workload", told, old=workload(**after), part="status"))["allowed"]
+
+
+def test_a_cluster_is_chosen_among_those_that_were_nominated_or_where_the_slice_before_runs() -> None:
+    nominated = workload(nominatedClusterNames=["a", "b"])
+    assert verdict(review("Workload", workload(clusterName="a"), old=nominated, part="status"))["allowed"]
+    rigid = SettingsObserved(gates={"ElasticJobsViaWorkloadSlices": False})
+    slice_of = {"name": "w", "annotations": {"kueue.x-k8s.io/workload-slice-replacement-for": "team/v"}}
+    old, new = ({**workload(**one), "metadata": slice_of} for one in ({}, {"clusterName": "a"}))
+    assert verdict(review("Workload", new, old=old, part="status"))["allowed"]
+    assert not verdict(review("Workload", new, old=old, part="status"), rigid)["allowed"]
+
+
 def test_a_running_job_stays_in_its_queue_and_a_waiting_one_may_go() -> None:
     other = {"kueue.x-k8s.io/queue-name": "other"}
     running = verdict(review("Job", job(other), group="batch", old=job(NAMED)))
