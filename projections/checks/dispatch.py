@@ -89,6 +89,12 @@ def check_of(checks: Mapping[str, AdmissionCheckObserved], workload: Workload) -
     )
 
 
+def runs_elsewhere(dispatches: Mapping[str, Dispatch], workload: str) -> bool:
+    """Whether a cluster is chosen in which the pods of a workload run, so that they take no node here."""
+    found = dispatches.get(workload)
+    return found is not None and bool(found.runs_in)
+
+
 def first_with(copies: Mapping[str, RemoteWorkloadObserved], condition: str) -> str:
     """The cluster whose copy shows a condition longest, by the clusters' own clocks; empty when none does."""
     found = [(one.conditions[condition].since, name) for name, one in copies.items() if condition in one.conditions]

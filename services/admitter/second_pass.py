@@ -12,6 +12,7 @@ from events.catalogue import Decision
 from events.event import Millis
 from events.topology import DelayedTopology
 from events.workload import PodSetAssignment
+from projections.checks.dispatch import runs_elsewhere
 from projections.devices.holdings.card_holdings import holding_key
 from projections.devices.placement.slice_cards import holds_too_many
 from projections.devices.placement.workload_gangs import gangs_of, gets_cards
@@ -24,7 +25,7 @@ from projections.topology.requests.pod_set_request import placement_of, request_
 from projections.topology.requests.topology_request import PlacementRequest, PodSetPlacement
 from projections.topology.state import TopologyState
 from projections.topology.usage import HeldDomains
-from projections.workloads.lifecycle import Workload
+from projections.workloads.lifecycle import Admission, Workload
 from projections.workloads.pods import is_single_pod
 from projections.workloads.second_pass import delay_after, failed_nodes, needs_second_pass
 from services.admitter.topology import TopologyDemand, domains
@@ -37,8 +38,24 @@ def second_passes(world: PreemptionState, tree: str, at: Millis) -> Iterator[Dec
         workload = world.workloads.get(key)
         if workload is None or workload.admission is None or workload.admission.cluster_queue not in members:
             continue
-        if needs_second_pass(workload) and workload.second_pass.again_at <= at and not _waits_for_an_end(workload):
+        if not needs_second_pass(workload):
+            continue
+        if not workload.admitted and runs_elsewhere(world.dispatches, key):
+            yield _placed_elsewhere(workload, workload.admission)
+        elif workload.second_pass.again_at <= at and not _waits_for_an_end(workload):
             yield from second_pass(world, workload, at)
+
+
+def _placed_elsewhere(workload: Workload, admission: Admission) -> TopologyAssigned:
+    """The decision that no domain here is needed: the cluster in which its pods run has placed them.
+
+    Rule: docs/rules/multikueue.md#topology
+    """
+    assignments = tuple(
+        one if one.delayed_topology is None else msgspec.structs.replace(one, delayed_topology=DelayedTopology.READY)
+        for one in admission.assignments
+    )
+    return TopologyAssigned(workload=workload.key, cluster_queue=admission.cluster_queue, assignments=assignments)
 
 
 def _waits_for_an_end(workload: Workload) -> bool:

@@ -51,7 +51,7 @@ def fixed_field_problems(old: JsonMapping, new: JsonMapping) -> list[Problem]:
     if _admitted(old) and _admitted(new) and before.get(limit) != spec.get(limit):
         found.append(immutable(f"spec.{limit}", spec.get(limit)))
     was, name = object_at(old, "status").get("clusterName"), object_at(new, "status").get("clusterName")
-    if was and holds_quota(new) and name != was:
+    if was and name and name != was:
         found.append(immutable("status.clusterName", name))
     return found
 

@@ -24,13 +24,15 @@ from events.multikueue import (
     RemoteWorkloadGone,
     RemoteWorkloadObserved,
 )
-from events.quota import AdmissionCheckObserved, CheckParameters, CheckRule, LocalQueueObserved
+from events.quota import AdmissionCheckObserved, CheckParameters, CheckRule, FlavorObserved, LocalQueueObserved
 from events.settings import SettingsObserved
+from events.topology import DelayedTopology, TopologyObserved, TopologyRequest
 from events.workload import (
     CheckReported,
     CheckState,
     CheckStatus,
     Owner,
+    PodSetAssignment,
     PodsGone,
     WorkloadChanged,
     WorkloadDeleted,
@@ -50,6 +52,7 @@ CONFIG = MultiKueueConfigObserved(name="all", clusters=("w2", "w1", "w3", "w4"))
 PARAMETERS = CheckParameters(group="kueue.x-k8s.io", kind="MultiKueueConfig", name="all")
 CHECK = AdmissionCheckObserved(name="mk", controller="kueue.x-k8s.io/multikueue", parameters=PARAMETERS)
 LOST_AFTER = 900_000
+IN_A_RACK = TopologyRequest(required="rack")
 
 
 def cluster(name: str, *, active: bool = True, since: int = 0) -> MultiKueueClusterObserved:
@@ -80,11 +83,6 @@ class Manager(Story):
         self.told(*facts)
         return list(self.decided())
 
-    def later(self, ms: int) -> list[AnyEvent]:
-        self.at += ms
-        self.world.advance(self.at)
-        return list(self.decided())
-
     def copy(self, name: str, *, counts: int = 1, reason: str = "", **since: int) -> list[AnyEvent]:
         """The copy in a cluster stands so: by condition, since when it is True."""
         self.version += 1
@@ -107,6 +105,12 @@ class Manager(Story):
         return found.state, found.message
 
     @property
+    def assignments(self) -> tuple[PodSetAssignment, ...]:
+        admission = self.world.workloads[KEY].admission
+        assert admission is not None
+        return admission.assignments
+
+    @property
     def plan(self) -> RemotePlan:
         return plan(self.world, KEY)
 
@@ -126,6 +130,26 @@ def running(**rule: object) -> Manager:
     told.synced()
     assert told.world.workloads[KEY].admitted
     return told
+
+
+def test_pods_that_run_elsewhere_are_placed_there_and_need_no_domain_here() -> None:
+    """No node here has the topology by which they are placed: they lie on those of the worker."""
+    told = Manager()
+    flavor = FlavorObserved(name="v100", node_labels={"card": "v100"}, topology="racks")
+    told.told(TopologyObserved(name="racks", levels=("rack", "kubernetes.io/hostname")), flavor)
+    asked = delegated()
+    (main,) = asked.spec.pod_sets
+    told.after(replace(asked, spec=replace(asked.spec, pod_sets=(replace(main, topology=IN_A_RACK),))))
+    (waiting,) = told.assignments
+    assert waiting.topology is None and waiting.delayed_topology is DelayedTopology.PENDING
+    told.copy("w1", QuotaReserved=1, Admitted=5)
+    said = told.synced()
+    assert "WorkloadAdmitted" in kinds(said) and "SecondPassFailed" not in kinds(said)
+    (placed,) = told.assignments
+    assert placed == replace(waiting, delayed_topology=DelayedTopology.READY)
+    said = told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
+    said = [*said, *told.after(PodsGone(workload=KEY, decision=f"LOG_0/{told.world.workloads[KEY].stops.stopped_by}"))]
+    assert "QuotaReserved" in kinds(said) and told.assignments == (waiting,), "it is placed anew, wherever it goes"
 
 
 def test_who_holds_quota_is_tried_in_all_clusters_that_are_connected() -> None:

@@ -152,6 +152,15 @@ def test_a_workload_stays_in_its_queue_while_it_holds_quota() -> None:
     assert told(validate_update(reserved(), reserved(queueName="b"), SETTINGS)) == [("Invalid", "spec.queueName")]
 
 
+@pytest.mark.parametrize(("after", "wrong"), [("a", []), ("", []), ("b", [("Invalid", "status.clusterName")])])
+def test_a_workload_stays_in_its_cluster_until_it_is_in_none(after: str, wrong: list[tuple[str, str]]) -> None:
+    def in_cluster(name: str) -> JsonObject:
+        value = reserved()
+        return {**value, "status": {**value["status"], **({"clusterName": name} if name else {})}}
+
+    assert told(validate_update(in_cluster("a"), in_cluster(after), SETTINGS)) == wrong
+
+
 def test_a_workload_may_change_the_class_of_its_queue_priority_but_not_that_of_its_pods() -> None:
     def of(kind: str, name: str) -> JsonObject:
         return reserved(priorityClassRef={"group": "g", "kind": kind, "name": name})
