@@ -99,15 +99,7 @@ class Installation:
 
     async def kubeconfig_of(self, client: KubeClient, service: str) -> Path:
         """A kubeconfig of a service's own account."""
-        file = self.folder / f"{service}.kubeconfig"
-        if not file.exists():
-            path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/kuelog-{service}/token"
-            told = await client.request("POST", path, {"spec": {"expirationSeconds": _TOKEN_S}})
-            whole = yaml.safe_load(self.kubeconfig.read_text())
-            token = {"token": told["status"]["token"]}
-            whole["users"] = [{"name": one["name"], "user": token} for one in whole["users"]]
-            file.write_text(yaml.safe_dump(whole))
-        return file
+        return await kubeconfig_of(client, self.kubeconfig, f"kuelog-{service}", self.folder)
 
     async def _serve_webhooks(self, client: KubeClient) -> None:
         port = reserved_port()
@@ -159,6 +151,19 @@ class Installation:
         async with asyncio.timeout(_PATIENCE_S):
             while await _is_suspended(client):  # noqa: ASYNC110 - nor when it ends
                 await asyncio.sleep(0.1)
+
+
+async def kubeconfig_of(client: KubeClient, kubeconfig: Path, account: str, into: Path) -> Path:
+    """A kubeconfig like that one, of an account in kuelog's namespace; it lies in that folder, made once."""
+    file = into / f"{account}.kubeconfig"
+    if not file.exists():
+        path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token"
+        told = await client.request("POST", path, {"spec": {"expirationSeconds": _TOKEN_S}})
+        whole = yaml.safe_load(kubeconfig.read_text())
+        token = {"token": told["status"]["token"]}
+        whole["users"] = [{"name": one["name"], "user": token} for one in whole["users"]]
+        file.write_text(yaml.safe_dump(whole))
+    return file
 
 
 async def put_there(client: KubeClient, value: JsonObject) -> None:

@@ -24,7 +24,7 @@ from tests.peers.suites.needs import frameworks
 from tests.peers.suites.suspended_jobs import show_suspended
 from tests.peers.worlds.claims import LATER_NAMES
 from tests.places import ROOT
-from tests.stage.installation import DEFINED, put_there
+from tests.stage.installation import DEFINED, kubeconfig_of, put_there
 
 TAKEN = (
     "fairSharing",
@@ -36,6 +36,7 @@ TAKEN = (
 )
 """What kuelog takes of the configuration of the core controllers."""
 _STOPS_S = 30.0
+ACCOUNT = "kuelog-suite"
 
 
 class Jobs(msgspec.Struct, frozen=True, rename="pascal"):
@@ -54,11 +55,14 @@ class Told(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     namespaces: dict[str, Any] | None
     transformations: list[dict[str, Any]] | None
     excluded_prefixes: list[str] | None
+    multi_kueue: dict[str, Any] | None
     gates: dict[str, bool]
     port: int
     certificates: str
     authority: str
     webhooks: bool
+    metrics: str
+    """The port at which it serves its metrics."""
 
 
 def configured(told: Told, suite: str) -> JsonObject:
@@ -74,6 +78,8 @@ def configured(told: Told, suite: str) -> JsonObject:
         found["resources"] = resources
     if labels := object_at(theirs, "metrics").get("customLabels"):
         found["metrics"] = {"customLabels": labels}
+    if told.multi_kueue is not None:
+        found["multiKueue"] = _said(told.multi_kueue)
     if told.namespaces is not None:
         found["managedJobsNamespaceSelector"] = told.namespaces
     found.setdefault("waitForPodsReady", {"timeout": "30m"} if told.jobs.pods_ready else {"enable": False})
@@ -124,6 +130,18 @@ async def _install(client: KubeClient, told: Told, whole: JsonObject) -> None:
         await put_there(client, value)
 
 
+async def _of_own_account(client: KubeClient, folder: Path) -> Path:
+    """A kubeconfig of an account in kuelog's namespace, which may do all: what it writes, webhooks are not asked about."""
+    meta, account = {"name": ACCOUNT}, {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+    bound = {"kind": "ClusterRoleBinding", "metadata": meta, "subjects": [account], "roleRef": role}
+    await put_there(
+        client, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {**meta, "namespace": NAMESPACE}}
+    )
+    await put_there(client, {"apiVersion": "rbac.authorization.k8s.io/v1", **bound})
+    return await kubeconfig_of(client, folder / "kubeconfig", ACCOUNT, folder)
+
+
 async def _serve(folder: Path) -> None:
     told = msgspec.json.decode((folder / "told.json").read_bytes(), type=Told)
     whole = configured(told, os.environ["KUELOG_SUITE_NAME"])
@@ -131,11 +149,12 @@ async def _serve(folder: Path) -> None:
     file.write_text(yaml.safe_dump(whole))
     client = await connect(kubeconfig)
     await _install(client, told, whole)
-    common = ["--kubeconfig", kubeconfig, "--config", str(file)]
-    serving = (
-        ["run", "webhook", *common, "--port", str(told.port), "--cert-dir", told.certificates],
-        ["up", *common, "--data", str(folder / "log"), "--metrics", os.environ["KUELOG_SUITE_METRICS"]],
-    )
+    common = ["--kubeconfig", str(await _of_own_account(client, folder)), "--config", str(file)]
+    asked = ["run", "webhook", *common, "--port", str(told.port), "--cert-dir", told.certificates]
+    if not os.environ["KUELOG_SUITE_SERVICES"]:
+        serving = (asked,)
+    else:
+        serving = (asked, ["up", *common, "--metrics", told.metrics, "--data", str(folder / "log")])
     stopped = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
     with (folder / "kuelog.log").open("ab") as log:

@@ -23,6 +23,12 @@ MEANT: Mapping[tuple[str, str], str] = {
     ("scheduler", "when Scheduler patch request fails Should not reserve quota"): (
         "it fakes the client inside of the manager, which kuelog does not have"
     ),
+    ("multikueue/scheduler", "should not trigger concurrent preemptions"): (
+        "who was evicted there leaves nothing there: docs/rules/multikueue.md#dispatch"
+    ),
+    ("multikueue/tas", "should admit workload when nodes are provisioned"): (
+        "it turns a gate off that later versions do not have, by which a cluster is chosen before it admits"
+    ),
     ("scheduler/delayedadmission", "should requeue workloads after a delayed retry"): (
         "who was never admitted gives its quota back at once: docs/rules/eviction.md#without-a-job"
     ),

@@ -18,8 +18,22 @@ FRAMEWORKS: dict[str, tuple[str, ...]] = {
     "tas": ("pod",),
 }
 """By suite, the kinds of jobs that queues manage, besides `batch/job`."""
-OF_ALL_KINDS = frozenset({"webhook/jobs"})
+OF_ALL_KINDS = frozenset({"webhook/jobs", "multikueue"})
 """Suites in which queues manage all kinds."""
+
+_WRITTEN = (
+    "once admitted",
+    "Should forbid the change of (spec.podSet|spec.queueName|status.admission)",
+    "cannot (add|update) maximum execution",
+    "can't (set|delete) (workload|pod) priority class",
+    "admission should not be updated once set",
+    "podSetUpdates should be immutable",
+)
+BEFORE_WEBHOOKS: dict[str, str] = {"webhook/core": "|".join(_WRITTEN)}
+"""By suite without a scheduler, which specs write an admission or a check themselves, to have the next write judged.
+
+Services would take it back, so they are run before the webhooks alone.
+"""
 
 
 def frameworks(suite: str) -> list[str]:

@@ -12,7 +12,9 @@ from tests.places import ROOT
 
 KUEUE = next(one for one in MODULES if one.path == "sigs.k8s.io/kueue")
 SUITES = "test/integration/singlecluster"
-"""Where its suites are, in the module."""
+"""Where its suites of one cluster are, in the module."""
+_OF_CLUSTERS = "multikueue"
+"""With which the names of those begin that have several."""
 _ADDED = {
     "framework.go": "test/integration/framework/kuelog.go",
     "attempts.go": "test/util/kuelog.go",
@@ -43,6 +45,10 @@ class TextMissing(Exception):
 
 
 _FRAMEWORK, _GATES = "test/integration/framework/framework.go", "pkg/features/kube_features.go"
+_CLUSTERS, _HOME = (
+    "pkg/controller/admissionchecks/multikueue/controllers.go",
+    'utiltesting.MakeNamespace("kueue-system")',
+)
 _QUEUES, _CORE = "pkg/cache/queue/manager.go", "pkg/controller/core/core.go"
 _JOBS, _ERRORS = "pkg/controller/jobframework/reconciler.go", "pkg/util/testing/error_matchers.go"
 CHANGES = (
@@ -51,7 +57,7 @@ CHANGES = (
     Change(
         _FRAMEWORK,
         'ginkgo.By("tearing down the test environment")\n',
-        'ginkgo.By("tearing down the test environment")\n\tstop()\n',
+        'ginkgo.By("tearing down the test environment")\n\tf.stopOurs()\n',
     ),
     *(
         Change(file, '"k8s.io/component-base/metrics/testutil"', '"sigs.k8s.io/kueue/pkg/util/tapped/testutil"')
@@ -94,6 +100,25 @@ CHANGES = (
         _QUEUES,
         "func WithResourceTransformations(transforms []config.ResourceTransformation) Option {\n",
         "func WithResourceTransformations(transforms []config.ResourceTransformation) Option {\n\ttapped.Transformations = transforms\n",
+    ),
+    Change(
+        _CLUSTERS,
+        '"sigs.k8s.io/kueue/pkg/util/roletracker"\n',
+        f'"sigs.k8s.io/kueue/pkg/util/roletracker"\n\t{_TAPPED}',
+    ),
+    Change(
+        _CLUSTERS,
+        "\thelper, err := admissioncheck.",
+        """\ttapped.MultiKueue = map[string]any{
+\t\t"gcInterval": options.gcInterval.String(), "origin": options.origin, "workerLostTimeout": options.workerLostTimeout.String(),
+\t\t"dispatcherName": options.dispatcherName, "clusterProfile": options.clusterProfileConfig,
+\t}
+\thelper, err := admissioncheck.""",
+    ),
+    # Where kuelog looks for Secrets, as it runs in no pod.
+    *(
+        Change(f"test/integration/{suite}/suite_test.go", _HOME, _HOME.replace("kueue", "kuelog", 1))
+        for suite in ("multikueue", "multikueue/scheduler", "multikueue/tas")
     ),
     Change(_JOBS, '"sigs.k8s.io/kueue/pkg/podset"\n', f'"sigs.k8s.io/kueue/pkg/podset"\n\t{_TAPPED}'),
     Change(
@@ -172,8 +197,12 @@ def compiled(suites: Sequence[str], into: Path) -> list[Path]:
     found = [into / f"{suite.replace('/', '_')}.test" for suite in suites]
     for suite, program in zip(suites, found, strict=True):
         if not program.exists():
-            go(folder, "test", "-c", "-o", str(program), f"./{SUITES}/{suite}")
+            go(folder, "test", "-c", "-o", str(program), f"./{_place(suite)}")
     return found
+
+
+def _place(suite: str) -> str:
+    return f"test/integration/{suite}" if suite.startswith(_OF_CLUSTERS) else f"{SUITES}/{suite}"
 
 
 def _change(folder: Path, change: Change) -> None:

@@ -19,11 +19,10 @@ import msgspec
 
 from tests.peers.build import CONTROL_PLANE, PEERS
 from tests.peers.suites.meant import meant, meant_ends
-from tests.peers.suites.needs import focus_of
+from tests.peers.suites.needs import BEFORE_WEBHOOKS, focus_of
 from tests.peers.suites.prepared import TextMissing, compiled, prepared
 from tests.peers.suites.reported import Spec, expected, specs
 from tests.places import ROOT
-from tests.stage.ports import reserved_port
 
 SUITES = (
     "scheduler",
@@ -81,12 +80,28 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def played(suite: str, program: Path, module: Path, folder: Path, given: argparse.Namespace) -> Outcome:
-    """Run a suite in its folder, and end whatever it has started."""
+    """Run a suite in its folder, and in one beside it those of its specs that are run before the webhooks alone."""
+    alone = BEFORE_WEBHOOKS.get(suite, "")
+    if not alone or given.focus or given.theirs:
+        return _played(suite, program, module, folder, given)
+    beside = folder.with_name(f"{folder.name}_before_webhooks")
+    beside.mkdir()
+    whole = _played(suite, program, module, folder, given, skip=alone)
+    part = _played(suite, program, module, beside, given, focus=alone)
+    ran = {one.name: one for one in part.specs if not one.left_out}
+    return Outcome(suite, [ran.get(one.name, one) for one in whole.specs], whole.seconds + part.seconds)
+
+
+def _played(
+    suite: str, program: Path, module: Path, folder: Path, given: argparse.Namespace, *, focus: str = "", skip: str = ""
+) -> Outcome:
+    """Run a suite, with that `focus` before webhooks alone, and end whatever it has started."""
     words = [str(program), "--ginkgo.no-color", f"--ginkgo.json-report={folder / 'report.json'}"]
     words += [f"--ginkgo.timeout={given.limit}s"]
-    if focus := given.focus or focus_of(suite):
-        words.append(f"--ginkgo.focus={focus}")
-    words += [f"--ginkgo.skip={ends}"] if (ends := meant_ends(suite)) and not (given.meant or given.theirs) else []
+    if focused := focus or given.focus or focus_of(suite):
+        words.append(f"--ginkgo.focus={focused}")
+    skipped = [skip, "" if given.meant or given.theirs else meant_ends(suite)]
+    words += [f"--ginkgo.skip={one}" for one in skipped if one]
     told = {
         **os.environ,
         "KUBEBUILDER_ASSETS": str(given.peers / CONTROL_PLANE),
@@ -96,7 +111,7 @@ def played(suite: str, program: Path, module: Path, folder: Path, given: argpars
     if not given.theirs:
         told["KUELOG_SUITE_PYTHON"], told["KUELOG_SUITE_ROOT"] = sys.executable, str(ROOT)
         told["KUELOG_SUITE_NAME"], told["KUELOG_SUITE_FOLDER"] = suite, str(folder)
-        told["KUELOG_SUITE_METRICS"] = str(reserved_port())
+        told["KUELOG_SUITE_SERVICES"] = "" if focus else "all"
     began = time.monotonic()
     with (folder / "output").open("wb") as output:
         process = subprocess.Popen(

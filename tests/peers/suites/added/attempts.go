@@ -11,7 +11,7 @@ import (
 // ForgetAdmissionAttempts begins to count them anew.
 func ForgetAdmissionAttempts(attempts interface{ Reset() }) {
 	attempts.Reset()
-	if os.Getenv("KUELOG_SUITE_METRICS") != "" {
+	if os.Getenv("KUELOG_SUITE_PYTHON") != "" {
 		gomega.Expect(testutil.Forget("kueue_admission_attempts_total")).To(gomega.Succeed())
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -30,14 +31,22 @@ import (
 
 const patience = 2 * time.Minute
 
-// kuelog is what runs in the place of the manager of this process, and what it was told.
-var kuelog struct {
+// kuelog is what runs in the place of the manager of one cluster, and what it was told.
+type kuelog struct {
 	process *exec.Cmd
 	ended   chan struct{}
 	folder  string
+	metrics string
 	told    map[string]any
 	gates   []byte
 }
+
+var (
+	// all is by cluster the kuelog that runs beside it.
+	all = map[*Framework]*kuelog{}
+	// one manager is set up at a time, as it is told in variables of all.
+	setting sync.Mutex
+)
 
 // StartManager has kuelog do what the controllers of the suite would.
 func (f *Framework) StartManager(ctx context.Context, cfg *rest.Config, setup ManagerSetup, options ...ManagerOption) {
@@ -46,22 +55,9 @@ func (f *Framework) StartManager(ctx context.Context, cfg *rest.Config, setup Ma
 		return
 	}
 	ginkgo.By("starting kuelog", func() {
-		f.listen(ctx, cfg, setup, options...)
-		installed := &f.testEnv.WebhookInstallOptions
-		kuelog.told = map[string]any{
-			"configuration": tapped.Configuration, "jobs": tapped.Jobs, "namespaces": selector(tapped.Jobs.Namespaces),
-			"transformations": tapped.Transformations, "excludedPrefixes": tapped.ExcludedPrefixes,
-			"port": installed.LocalServingPort, "certificates": installed.LocalServingCertDir,
-			"authority": installed.LocalServingCAData, "webhooks": f.WebhookPath != "",
-		}
-		if kuelog.folder == "" {
-			folder, err := os.MkdirTemp(os.Getenv("KUELOG_SUITE_FOLDER"), "kuelog-")
-			gomega.Expect(err).NotTo(gomega.HaveOccurred())
-			kuelog.folder = folder
-			gomega.Expect(os.WriteFile(filepath.Join(folder, "kubeconfig"), f.testEnv.KubeConfig, 0o600)).To(gomega.Succeed())
-		}
-		start(gates())
-		tapped.GatesChanged = startAnew
+		begun := f.told(ctx, cfg, setup, options...)
+		begun.start(gates())
+		tapped.GatesChanged, tapped.MetricsPorts = startAnew, metricsPorts
 	})
 }
 
@@ -71,8 +67,49 @@ func (f *Framework) StopManager(ctx context.Context) {
 		f.stopTheirs(ctx)
 		return
 	}
-	tapped.GatesChanged = func() {}
-	stop()
+	f.stopOurs()
+}
+
+// told is the kuelog of this cluster, with what its manager would be set up with.
+func (f *Framework) told(ctx context.Context, cfg *rest.Config, setup ManagerSetup, options ...ManagerOption) *kuelog {
+	setting.Lock()
+	defer setting.Unlock()
+	f.listen(ctx, cfg, setup, options...)
+	found := all[f]
+	if found == nil {
+		folder, err := os.MkdirTemp(os.Getenv("KUELOG_SUITE_FOLDER"), "kuelog-")
+		gomega.Expect(err).NotTo(gomega.HaveOccurred())
+		gomega.Expect(os.WriteFile(filepath.Join(folder, "kubeconfig"), f.testEnv.KubeConfig, 0o600)).To(gomega.Succeed())
+		found = &kuelog{folder: folder, metrics: freePort()}
+		all[f] = found
+	}
+	installed := &f.testEnv.WebhookInstallOptions
+	found.told = map[string]any{
+		"configuration": tapped.Configuration, "jobs": tapped.Jobs, "namespaces": selector(tapped.Jobs.Namespaces),
+		"transformations": tapped.Transformations, "excludedPrefixes": tapped.ExcludedPrefixes,
+		"multiKueue": tapped.MultiKueue,
+		"port":       installed.LocalServingPort, "certificates": installed.LocalServingCertDir,
+		"authority": installed.LocalServingCAData, "webhooks": f.WebhookPath != "", "metrics": found.metrics,
+	}
+	return found
+}
+
+// metricsPorts are those of all that run.
+func metricsPorts() []string {
+	var found []string
+	for _, one := range all {
+		if one.process != nil {
+			found = append(found, one.metrics)
+		}
+	}
+	return found
+}
+
+func freePort() string {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	gomega.Expect(err).NotTo(gomega.HaveOccurred())
+	defer listener.Close()
+	return fmt.Sprint(listener.Addr().(*net.TCPAddr).Port)
 }
 
 // listen has the suite set up a manager that is never started.
@@ -114,27 +151,28 @@ func gates() []byte {
 	return told
 }
 
-// startAnew has kuelog go on with the same log and other feature gates.
+// startAnew has each kuelog go on with the same log and other feature gates.
 func startAnew() {
 	now := gates()
-	if kuelog.process == nil || bytes.Equal(now, kuelog.gates) {
-		return
+	for _, one := range all {
+		if one.process != nil && !bytes.Equal(now, one.gates) {
+			ginkgo.By("starting kuelog anew, with other feature gates", func() {
+				one.stop()
+				one.start(now)
+			})
+		}
 	}
-	ginkgo.By("starting kuelog anew, with other feature gates", func() {
-		stop()
-		start(now)
-	})
 }
 
-func start(gates []byte) {
-	kuelog.gates, kuelog.told["gates"] = gates, json.RawMessage(gates)
-	told, err := json.Marshal(kuelog.told)
+func (k *kuelog) start(gates []byte) {
+	k.gates, k.told["gates"] = gates, json.RawMessage(gates)
+	told, err := json.Marshal(k.told)
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
-	gomega.Expect(os.WriteFile(filepath.Join(kuelog.folder, "told.json"), told, 0o600)).To(gomega.Succeed())
-	output, err := os.OpenFile(filepath.Join(kuelog.folder, "output"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	gomega.Expect(os.WriteFile(filepath.Join(k.folder, "told.json"), told, 0o600)).To(gomega.Succeed())
+	output, err := os.OpenFile(filepath.Join(k.folder, "output"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	defer output.Close()
-	command := exec.Command(os.Getenv("KUELOG_SUITE_PYTHON"), "-m", "tests.peers.suites.in_its_place", kuelog.folder)
+	command := exec.Command(os.Getenv("KUELOG_SUITE_PYTHON"), "-m", "tests.peers.suites.in_its_place", k.folder)
 	command.Dir = os.Getenv("KUELOG_SUITE_ROOT")
 	command.Stdout, command.Stderr = output, output
 	gomega.Expect(command.Start()).To(gomega.Succeed())
@@ -143,25 +181,28 @@ func start(gates []byte) {
 		defer close(ended)
 		_ = command.Wait()
 	}()
-	kuelog.process, kuelog.ended = command, ended
-	gomega.Eventually(ready, patience, 50*time.Millisecond).Should(gomega.Succeed())
+	k.process, k.ended = command, ended
+	gomega.Eventually(k.ready, patience, 50*time.Millisecond).Should(gomega.Succeed())
 }
 
 // ready is an error until the webhooks listen and the services have folded their log.
-func ready() error {
+func (k *kuelog) ready() error {
 	select {
-	case <-kuelog.ended:
-		return gomega.StopTrying("kuelog has ended, and says why in " + kuelog.folder)
+	case <-k.ended:
+		return gomega.StopTrying("kuelog has ended, and says why in " + k.folder)
 	default:
 	}
 	dialer := &net.Dialer{Timeout: time.Second}
-	address := fmt.Sprintf("127.0.0.1:%d", kuelog.told["port"])
+	address := fmt.Sprintf("127.0.0.1:%d", k.told["port"])
 	connection, err := tls.DialWithDialer(dialer, "tcp", address, &tls.Config{InsecureSkipVerify: true})
 	if err != nil {
 		return err
 	}
 	connection.Close()
-	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%s/metrics", os.Getenv("KUELOG_SUITE_METRICS")))
+	if os.Getenv("KUELOG_SUITE_SERVICES") == "" {
+		return nil
+	}
+	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%s/metrics", k.metrics))
 	if err != nil {
 		return err
 	}
@@ -172,11 +213,18 @@ func ready() error {
 	return nil
 }
 
-func stop() {
-	if kuelog.process == nil {
+func (k *kuelog) stop() {
+	if k.process == nil {
 		return
 	}
-	_ = kuelog.process.Process.Signal(syscall.SIGTERM)
-	<-kuelog.ended
-	kuelog.process = nil
+	_ = k.process.Process.Signal(syscall.SIGTERM)
+	<-k.ended
+	k.process = nil
+}
+
+// stopOurs ends the kuelog of this cluster, if one runs.
+func (f *Framework) stopOurs() {
+	if found := all[f]; found != nil {
+		found.stop()
+	}
 }

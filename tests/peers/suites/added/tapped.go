@@ -10,6 +10,10 @@ var (
 	Transformations any
 	// ExcludedPrefixes is which resources the queues do not count.
 	ExcludedPrefixes []string
+	// MultiKueue is what the controllers that send jobs to other clusters are set up with.
+	MultiKueue any
+	// MetricsPorts is where those serve their metrics that run in the place of managers.
+	MetricsPorts = func() []string { return nil }
 	// GatesChanged is called whenever a spec has set a feature gate, or it has its old value again.
 	GatesChanged = func() {}
 )
@@ -24,7 +28,7 @@ type JobOptions struct {
 
 // Forget begins anew, for another manager.
 func Forget() {
-	Configuration, Transformations, Jobs, ExcludedPrefixes = nil, nil, JobOptions{}, nil
+	Configuration, Transformations, Jobs, ExcludedPrefixes, MultiKueue = nil, nil, JobOptions{}, nil, nil
 }
 
 // ToldOfJobs is called with the options of each controller.

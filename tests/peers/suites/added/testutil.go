@@ -13,13 +13,15 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	theirs "k8s.io/component-base/metrics/testutil"
+
+	"sigs.k8s.io/kueue/pkg/util/tapped"
 )
 
 var fqName = regexp.MustCompile(`fqName: "([^"]*)"`)
 
 // GetCounterMetricValue is the value of a counter.
 func GetCounterMetricValue(metric prometheus.Counter) (float64, error) {
-	if os.Getenv("KUELOG_SUITE_METRICS") == "" {
+	if os.Getenv("KUELOG_SUITE_PYTHON") == "" {
 		return theirs.GetCounterMetricValue(metric)
 	}
 	return served(metric, counted)
@@ -27,7 +29,7 @@ func GetCounterMetricValue(metric prometheus.Counter) (float64, error) {
 
 // GetGaugeMetricValue is the value of a gauge.
 func GetGaugeMetricValue(metric prometheus.Gauge) (float64, error) {
-	if os.Getenv("KUELOG_SUITE_METRICS") == "" {
+	if os.Getenv("KUELOG_SUITE_PYTHON") == "" {
 		return theirs.GetGaugeMetricValue(metric)
 	}
 	return served(metric, func(one *dto.Metric) float64 { return one.GetGauge().GetValue() })
@@ -35,7 +37,7 @@ func GetGaugeMetricValue(metric prometheus.Gauge) (float64, error) {
 
 // GetHistogramMetricCount is how many were counted in a histogram.
 func GetHistogramMetricCount(metric prometheus.Observer) (uint64, error) {
-	if os.Getenv("KUELOG_SUITE_METRICS") == "" {
+	if os.Getenv("KUELOG_SUITE_PYTHON") == "" {
 		return theirs.GetHistogramMetricCount(metric)
 	}
 	count, err := served(metric.(prometheus.Metric), func(one *dto.Metric) float64 { return float64(one.GetHistogram().GetSampleCount()) })
@@ -99,15 +101,28 @@ func factor(name string, one *dto.Metric) float64 {
 	return 1
 }
 
-// families is all that is served.
+// families is all that is served, by whoever runs beside one of the clusters.
 func families() (map[string]*dto.MetricFamily, error) {
-	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%s/metrics", os.Getenv("KUELOG_SUITE_METRICS")))
-	if err != nil {
-		return nil, err
+	found := map[string]*dto.MetricFamily{}
+	for _, port := range tapped.MetricsPorts() {
+		answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%s/metrics", port))
+		if err != nil {
+			return nil, err
+		}
+		defer answer.Body.Close()
+		parser := expfmt.NewTextParser(model.LegacyValidation)
+		served, err := parser.TextToMetricFamilies(answer.Body)
+		if err != nil {
+			return nil, err
+		}
+		for name, family := range served {
+			if before := found[name]; before != nil {
+				family.Metric = append(before.Metric, family.Metric...)
+			}
+			found[name] = family
+		}
 	}
-	defer answer.Body.Close()
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	return parser.TextToMetricFamilies(answer.Body)
+	return found, nil
 }
 
 // renamed is how later versions call labels of Kueue 0.17.
