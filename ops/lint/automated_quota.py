@@ -3,10 +3,10 @@
 Rule: docs/rules/multikueue.md#quota
 """
 
+from events.api.check_controllers import MULTIKUEUE
 from events.json_object import JsonMapping, JsonObject, is_object, object_at, objects_at
 from ops.files.reading import Unreadable, yaml_of
 from ops.production.configuration.configuration_file import in_config_map
-from projections.checks.controllers import MULTIKUEUE
 from projections.checks.quota_automation import GATE
 from services.validation.crosscheck import Objects
 from services.validation.problem import Problem, warning

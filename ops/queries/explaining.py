@@ -25,6 +25,7 @@ from projections.budgets.partitions import used_by_partition
 from projections.composed import composed
 from projections.devices.capacity.fragmentation import Advice, make_room
 from projections.devices.placement.gang import Gang
+from projections.devices.placement.workload_gangs import chooses_cards
 from projections.devices.requests.card_requests import asks_for_cards
 from projections.devices.state import config_of
 from projections.evolve import evolve
@@ -390,7 +391,7 @@ def _room(world: World, workload: Workload, nominated: Nomination | None) -> Adv
         gangs = [
             Gang(pod_set=one, count=one.count, flavor=world.flavors.get(chosen.get(one.name, flavor)), config=config)
             for one in workload.spec.pod_sets
-            if asks_for_cards(one.shape, config)
+            if chooses_cards(world, workload) and asks_for_cards(one.shape, config)
         ]
         advice = make_room(world, gangs) if gangs else None
         if advice is not None:

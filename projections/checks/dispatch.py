@@ -10,8 +10,6 @@ import msgspec
 from events.citation import CitedCommit
 from events.event import Millis
 from events.multikueue import RemoteWorkloadObserved
-from events.quota import AdmissionCheckObserved
-from projections.checks.controllers import MULTIKUEUE
 from projections.checks.multikueue import connected
 from projections.configuration import Configuration
 from projections.feature_gates import enabled
@@ -75,18 +73,6 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
     def runs_in(self) -> str:
         """The cluster in which its job is or is to be, by its own copy or by that of the slice before; empty where none is chosen."""
         return self.cluster or (self.clusters[0] if self.follows else "")
-
-
-def check_of(checks: Mapping[str, AdmissionCheckObserved], workload: Workload) -> str:
-    """The check by which a workload runs on another cluster; empty when it needs none."""
-    return next(
-        (
-            name
-            for name in sorted(workload.checks)
-            if (found := checks.get(name)) is not None and found.controller == MULTIKUEUE
-        ),
-        "",
-    )
 
 
 def runs_elsewhere(dispatches: Mapping[str, Dispatch], workload: str) -> bool:

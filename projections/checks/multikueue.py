@@ -3,9 +3,9 @@
 Rule: docs/rules/multikueue.md#active
 """
 
+from events.api.check_controllers import MULTIKUEUE, PROVISIONING
 from events.multikueue import MultiKueueConfigObserved
 from events.quota import ClusterQueueObserved
-from projections.checks.controllers import MULTIKUEUE, PROVISIONING
 from projections.checks.parameters import parameters_problem
 from projections.configuration import Configuration
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+from events.api.check_controllers import PROVISIONING
 from events.provisioning import PodSetCount, ProvisioningConfigObserved, ProvisioningRequestObserved
 from events.quota import AdmissionCheckObserved
-from projections.checks.controllers import PROVISIONING
 from projections.checks.parameters import parameters_problem
 from projections.checks.state import ProvisioningState
 from projections.workloads.lifecycle import Workload

@@ -23,10 +23,11 @@ from events.multikueue import (
 from events.quantity import from_units
 from events.start_estimate import ForeseenStart, StartEstimate
 from events.timestamp import format_timestamp
-from projections.checks.dispatch import Dispatch, check_of, in_sync, is_outdated, lost_at
+from projections.checks.dispatch import Dispatch, in_sync, is_outdated, lost_at
 from projections.checks.multikueue import connected
 from projections.checks.state import DispatchState
 from projections.workloads.lifecycle import Workload
+from projections.workloads.multikueue_check import check_of
 
 _STAGES = (("Finished", "finished"), ("Evicted", "evicted"), ("Admitted", "admitted"), ("QuotaReserved", "holds quota"))
 """Conditions of a copy and how each is said, what counts most first."""

@@ -25,7 +25,6 @@ from events.workload import (
     QuotaReleased,
     WorkloadDeactivated,
 )
-from projections.checks.dispatch import check_of
 from projections.devices.placement.gang import WAITING_FOR_CARDS
 from projections.devices.placement.slice_cards import holds_too_many
 from projections.feature_gates import enabled
@@ -63,6 +62,7 @@ from projections.workloads.lifecycle import (
     with_condition,
     without_conditions,
 )
+from projections.workloads.multikueue_check import check_of
 from projections.workloads.pods import is_single_pod
 from projections.workloads.pods_ready import waits_for_start
 from projections.workloads.second_pass import delay_after

@@ -22,13 +22,14 @@ from events.multikueue import (
 from events.slices import WorkloadSliceReplaced
 from events.workload import CheckState, QuotaReleased, WorkloadDeleted
 from projections.checks.components import siblings
-from projections.checks.dispatch import Dispatch, OpenedGate, check_of
+from projections.checks.dispatch import Dispatch, OpenedGate
 from projections.checks.dispatch_due import note_due
 from projections.checks.left_behind import left_in
 from projections.checks.state import DispatchState
 from projections.folds.upkeep import settled
 from projections.log_position import LogPosition
 from projections.workloads.lifecycle import Workload, with_news
+from projections.workloads.multikueue_check import check_of
 from projections.workloads.slices import slices_beside
 
 DispatchEvent: TypeAlias = (

@@ -4,11 +4,12 @@ Rule: docs/rules/multikueue.md#taken-over
 """
 
 from events.workload import AdoptedStatus, CheckState, DecidedElsewhere
-from projections.checks.dispatch import Dispatch, check_of
+from projections.checks.dispatch import Dispatch
 from projections.checks.dispatch_due import note_due
 from projections.checks.state import DispatchState
 from projections.workloads.decision_mark import number_here
 from projections.workloads.lifecycle import Workload
+from projections.workloads.multikueue_check import check_of
 
 
 def take_over_dispatch(world: DispatchState, workload: Workload, status: AdoptedStatus) -> None:

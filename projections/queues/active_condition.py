@@ -5,10 +5,10 @@ Rule: docs/rules/queues.md#active
 
 import msgspec
 
+from events.api.check_controllers import MULTIKUEUE
+from events.api.check_controllers import PROVISIONING as PROVISIONING_CONTROLLER
 from events.quota import ClusterQueueObserved, StopPolicy
 from projections.budgets.rates import CONTROLLER as BUDGET_CONTROLLER
-from projections.checks.controllers import MULTIKUEUE
-from projections.checks.controllers import PROVISIONING as PROVISIONING_CONTROLLER
 from projections.checks.multikueue import is_multikueue, misused, served, standing
 from projections.checks.provisioning import config_problem
 from projections.checks.state import ProvisioningState

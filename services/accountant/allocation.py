@@ -11,6 +11,7 @@ from events.catalogue import Decision
 from events.device import DevicesRefused, DevicesReserved, PodPlacement
 from projections.devices.holdings.card_holdings import holding_key
 from projections.devices.placement.slice_cards import numbered
+from projections.devices.placement.workload_gangs import chooses_cards
 from projections.devices.requests.card_requests import any_asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.set_aside.records import Scope
@@ -25,7 +26,7 @@ from services.accountant.state import AccountantState
 
 def allocations(world: AccountantState, workload: Workload) -> Iterator[Decision]:
     """Reserve or refuse cards for a workload under review, if it waits for them."""
-    if world.settings.devices and world.cards.nodes:
+    if chooses_cards(world, workload):
         yield from one(world, Scope.WORKLOAD, workload.key, partial(_gift, world, workload))
 
 

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from events.admission import RequeueReason
 from events.quota import ClusterQueueObserved, NamespaceObserved
 from events.workload import CheckState
-from projections.checks.dispatch import check_of
+from projections.devices.placement.workload_gangs import chooses_cards
 from projections.devices.requests.card_requests import any_asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.nodes.affinity import selects
 from projections.workloads.lifecycle import Workload
+from projections.workloads.multikueue_check import check_of
 from projections.workloads.slices import replaced_slice
 from projections.workloads.state import WorkloadState
 from projections.workloads.variants import admitted_sibling, better
@@ -60,7 +61,7 @@ def slice_barrier(world: DeviceState, workload: Workload, queue: ClusterQueueObs
     if elsewhere and old.checks[elsewhere].state is not CheckState.READY:
         return "PendingEvaluation", f"Workload slice {old.key} runs in no other cluster yet", RequeueReason.GENERIC
     asks = any_asks_for_cards(old.spec.pod_sets, config_of(world))
-    if asks and old.devices is None and world.settings.devices and world.cards.nodes:
+    if asks and old.devices is None and chooses_cards(world, old):
         return "PendingEvaluation", f"Workload slice {old.key} has no cards yet", RequeueReason.GENERIC
     return None
 

@@ -11,6 +11,7 @@ from events.event import Millis
 from projections.devices.capacity.offer import any_cap, cap
 from projections.devices.placement.gang import WAITING_FOR_CARDS, Gang, Placed, place
 from projections.devices.placement.slice_cards import kept_placements, numbered, staying
+from projections.devices.placement.workload_gangs import chooses_cards
 from projections.devices.requests.card_requests import asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.flavors.plan import Plan
@@ -145,7 +146,7 @@ def _gangs(world: DeviceState, entry: AdmissionEntry, plan: Plan) -> list[Gang]:
 
     Rule: docs/rules/topology.md#cards
     """
-    if not world.settings.devices or not world.cards.nodes:
+    if not chooses_cards(world, entry.workload):
         return []
     config, stay = config_of(world), _staying(entry, plan)
     return [

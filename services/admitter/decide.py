@@ -8,6 +8,7 @@ from events.catalogue import Decision
 from events.event import Millis
 from events.quota import ClusterQueueObserved
 from events.setting_aside import SetAside
+from projections.devices.placement.workload_gangs import chooses_cards
 from projections.devices.requests.card_requests import any_asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.evolve import evolve
@@ -196,8 +197,6 @@ def may_be_admitted(world: DeviceState, workload: Workload) -> bool:
         return False
     if workload.is_true(DEACTIVATION_TARGET) or not checks_ready(workload) or has_delayed_topology(workload):
         return False
-    if not world.settings.devices or not world.cards.nodes:
-        return True
-    if not any_asks_for_cards(workload.spec.pod_sets, config_of(world)):
+    if not chooses_cards(world, workload) or not any_asks_for_cards(workload.spec.pod_sets, config_of(world)):
         return True
     return workload.devices is not None and not workload.devices.refused

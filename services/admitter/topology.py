@@ -9,9 +9,9 @@ import msgspec
 
 from events.admission import FlavorAttempt, Mode
 from events.amount import Requests
+from events.api.check_controllers import MULTIKUEUE, PROVISIONING
 from events.quota import ClusterQueueObserved
 from events.topology import DelayedTopology, TopologyAssignment
-from projections.checks.controllers import MULTIKUEUE, PROVISIONING
 from projections.configuration import Configuration
 from projections.devices.placement.gang import WAITING_FOR_CARDS, Gang
 from projections.devices.placement.workload_gangs import gang_of, gets_cards

@@ -10,7 +10,7 @@ from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from events.upkeep import DiscardReason
 from events.workload import CheckState, ConditionStatus, Member, MemberState
-from projections.checks.dispatch import Dispatch, check_of
+from projections.checks.dispatch import Dispatch
 from projections.configuration import Configuration
 from projections.devices.annotations.pins import needs_pins
 from projections.devices.placement.pod_cards import assigned, pins_by_pod
@@ -20,6 +20,7 @@ from projections.queues.waiting import requested_by
 from projections.workloads.decision_mark import number_here
 from projections.workloads.in_cluster import News
 from projections.workloads.lifecycle import EVICTED, PODS_READY, Workload
+from projections.workloads.multikueue_check import check_of
 from projections.workloads.pods import goes_with_its_job, made_of_pods, runs_without_admission, with_room
 from projections.workloads.slices import steers_job
 from projections.workloads.variants import acting_for, as_shown, has_its_parent, with_variants

@@ -17,7 +17,6 @@ from projections.checks.components import cluster_of_siblings
 from projections.checks.dispatch import (
     OUT_OF_SYNC,
     Dispatch,
-    check_of,
     counts_of,
     in_sync,
     is_outdated,
@@ -30,6 +29,7 @@ from projections.checks.state import DispatchState
 from projections.partitions.homes import is_placed_here
 from projections.partitions.state import PlacedState
 from projections.workloads.lifecycle import ADMITTED, EVICTED, FINISHED, Workload, chain_of
+from projections.workloads.multikueue_check import check_of
 from projections.workloads.slices import holder_of, is_replaced
 from services.jobs.kinds.managed_by import managed_by_path
 from services.jobs.kinds.managed_kinds import kinds_of

@@ -25,7 +25,6 @@ from projections.checks.dispatch import (
     OUT_OF_SYNC,
     ROUND,
     Dispatch,
-    check_of,
     first_with,
     lost_at,
     orchestrated,
@@ -34,6 +33,7 @@ from projections.checks.left_behind import runs_on_alone, standing_copies
 from projections.checks.multikueue import connected, multikueue_config
 from projections.checks.state import DispatchState
 from projections.workloads.lifecycle import BLOCKED_ON_GATES, EVICTED, FINISHED, Workload
+from projections.workloads.multikueue_check import check_of
 from services.multikueue.adapters import why_not_delegable
 from services.multikueue.estimates import next_of_dispatch
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import yaml
 
+from events.api.check_controllers import PROVISIONING
 from events.device import NodeUsageObserved
 from events.json_object import JsonObject
 from events.quantity import to_units
 from events.workload import PodsGone
-from projections.checks.controllers import PROVISIONING
 from projections.workloads.lifecycle import PREEMPTED, QUOTA_RESERVED
 from services.queue_manager.reconcile import reconcile
 from tests.conformance.kueue.case_world import CaseWorld

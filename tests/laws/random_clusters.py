@@ -7,6 +7,7 @@ Rule: docs/rules/multikueue.md
 
 from msgspec.structs import replace
 
+from events.api.check_controllers import MULTIKUEUE
 from events.catalogue import Fact
 from events.control import ObjectRemoved
 from events.multikueue import (
@@ -30,7 +31,6 @@ from events.quota import AdmissionCheckObserved, CheckParameters, CheckRule, Clu
 from events.settings import SettingsObserved
 from events.start_estimate import ForeseenStart, StartEstimate
 from events.workload import CheckReported, PodsGone, WorkloadChanged, WorkloadSpec, WorkloadSubmitted
-from projections.checks.controllers import MULTIKUEUE
 from projections.checks.dispatch import OUT_OF_SYNC, counts_of, lost_at
 from projections.workloads.lifecycle import ADMITTED, BLOCKED_ON_GATES, EVICTED, FINISHED, QUOTA_RESERVED, Workload
 from services.multikueue.plan import RemotePlan, concerns, plan

@@ -5,6 +5,7 @@ Rule: docs/rules/checks.md
 
 from msgspec.structs import replace
 
+from events.api.check_controllers import PROVISIONING
 from events.catalogue import Fact
 from events.control import ObjectRemoved
 from events.provisioning import (
@@ -14,7 +15,6 @@ from events.provisioning import (
     ProvisioningRequestObserved,
 )
 from events.quota import AdmissionCheckObserved, CheckParameters, CheckRule, ClusterQueueObserved
-from projections.checks.controllers import PROVISIONING
 from projections.workloads.lifecycle import Provisioning, Workload
 from tests.laws.beside import Beside, Happenings
 

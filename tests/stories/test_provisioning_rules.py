@@ -6,6 +6,7 @@ Rule: docs/rules/checks.md#provisioning
 from msgspec.structs import replace
 
 from events.admission import QuotaReserved, WorkloadAdmitted
+from events.api.check_controllers import PROVISIONING as CONTROLLER
 from events.catalogue import AnyEvent
 from events.control import ObjectProblem, ObjectRefused, ObjectRemoved
 from events.pod_set import PodSet
@@ -32,7 +33,6 @@ from events.workload import (
     WorkloadFinished,
     WorkloadSwitched,
 )
-from projections.checks.controllers import PROVISIONING as CONTROLLER
 from projections.checks.provisioning import of_no_use, request_name, template_name
 from projections.explanation.life import Life
 from projections.log_position import LogPosition

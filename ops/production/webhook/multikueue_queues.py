@@ -6,9 +6,9 @@ Rule: docs/rules/multikueue.md#managed-by
 import asyncio
 from collections.abc import Callable
 
+from events.api.check_controllers import MULTIKUEUE
 from events.json_object import JsonObject, object_at, objects_at
 from ops.production.webhook.default_local_queues import LOCAL_QUEUES
-from projections.checks.controllers import MULTIKUEUE
 from services.runtime.cluster_port import Changed, Listed, Reader, Resource, Vanished
 
 _GROUP, _VERSION = "kueue.x-k8s.io", "v1beta2"

@@ -9,6 +9,15 @@ from projections.devices.placement.gang import Gang
 from projections.devices.requests.card_requests import asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.workloads.lifecycle import Workload
+from projections.workloads.multikueue_check import check_of
+
+
+def chooses_cards(world: DeviceState, workload: Workload) -> bool:
+    """Whether the cards of a workload are chosen here: some are registered, cards are not switched off, and no other cluster has its pods.
+
+    Rule: docs/rules/multikueue.md#cards
+    """
+    return world.settings.devices and bool(world.cards.nodes) and not check_of(world.checks, workload)
 
 
 def gets_cards(world: DeviceState, pod_set: PodSet) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from events.api.check_controllers import PROVISIONING
 from events.application import DecisionApplied
 from events.catalogue import AnyEvent, Decision
 from events.event import Millis
@@ -23,7 +24,6 @@ from events.settings import (
 )
 from events.timestamp import parse_timestamp
 from events.workload import WorkloadSubmitted
-from projections.checks.controllers import PROVISIONING
 from projections.checks.parameters import CONFIG_GROUP
 from projections.checks.provisioning import CONFIG_KIND
 from projections.evolve import evolve

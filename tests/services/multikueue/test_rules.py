@@ -75,7 +75,7 @@ class Manager(Story):
         super().__init__()
         self.deciders.insert(1, MultiKueue())
         wanted = replace(queue("cq", nominal=8), checks=(CheckRule(name="mk"),))
-        settings = SettingsObserved(multikueue=replace(MultiKueueSettings(), **rule), devices=False)
+        settings = SettingsObserved(multikueue=replace(MultiKueueSettings(), **rule))
         self.told(settings, *platform(), CONFIG, cluster("w1"), cluster("w2"), CHECK, wanted)
         self.version = 0
 
@@ -150,6 +150,18 @@ def test_pods_that_run_elsewhere_are_placed_there_and_need_no_domain_here() -> N
     said = told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
     said = [*said, *told.after(PodsGone(workload=KEY, decision=f"LOG_0/{told.world.workloads[KEY].stops.stopped_by}"))]
     assert "QuotaReserved" in kinds(said) and told.assignments == (waiting,), "it is placed anew, wherever it goes"
+
+
+def test_no_cards_are_held_here_for_what_runs_elsewhere_and_it_waits_for_none() -> None:
+    """The cards that are registered here are those of others; how many there are says nothing of the workers."""
+    told = Manager()
+    asked = delegated()
+    (main,) = asked.spec.pod_sets
+    said = told.after(replace(asked, spec=replace(asked.spec, pod_sets=(replace(main, count=8),))))
+    assert "QuotaReserved" in kinds(said), "more than there are here"
+    told.copy("w1", counts=8, QuotaReserved=1, Admitted=5)
+    said = told.synced()
+    assert "WorkloadAdmitted" in kinds(said) and not told.world.cards.holdings
 
 
 def test_who_holds_quota_is_tried_in_all_clusters_that_are_connected() -> None:
