@@ -110,7 +110,7 @@ class ClusterAccess:
         try:
             profile = await self._home.get(CLUSTER_PROFILES, self._connector.namespace, name)
         except ObjectMissing as problem:
-            missing = f'{CLUSTER_PROFILES.plural}.{CLUSTER_PROFILES.group} "{name}" not found'
+            missing = f'{CLUSTER_PROFILES.kind}.{CLUSTER_PROFILES.group} "{name}" not found'
             raise KubeConfigRefused(BAD_PROFILE, missing) from problem
         return access_by(profile, providers)
 

@@ -98,7 +98,7 @@ async def access_is_given_again_and_again(stage: Stage, tmp_path: Path) -> None:
     async with managing(stage, [w1], settings):
         try:
             await stage.add(cluster("w2", "w2"))
-            missing = 'load client config failed: clusterprofiles.multicluster.x-k8s.io "w2" not found'
+            missing = 'load client config failed: ClusterProfile.multicluster.x-k8s.io "w2" not found'
             await stage.until(lambda: active(stage, "w2") == ("False", "BadClusterProfile", missing))
             await stage.add(DEFINITION)
             value = profile_of(w2, home, "p")

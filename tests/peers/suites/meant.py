@@ -23,6 +23,16 @@ MEANT: Mapping[tuple[str, str], str] = {
     ("scheduler", "when Scheduler patch request fails Should not reserve quota"): (
         "it fakes the client inside of the manager, which kuelog does not have"
     ),
+    **{
+        ("multikueue", f"{what} MultiKueueClusters, kubeconfig provided by {how}"): why
+        for how, why in {
+            "secret": "it gives one cluster two names: docs/rules/multikueue.md#one-name",
+            "file": "the file lies where later versions read none: docs/rules/multikueue.md#kubeconfig",
+        }.items()
+        for what in ("the active condition of AdmissionChecks and", "insecure kubeconfig of")
+    },
+    ("multikueue", "when MultiKueueAllowInsecureKubeconfigs enabled"): "a gate that later versions do not have",
+    ("multikueue", "insecure kubeconfig of MultiKueueClusters and remove remote client"): _DECIDED_BY_OTHERS,
     ("multikueue/scheduler", "should not trigger concurrent preemptions"): (
         "who was evicted there leaves nothing there: docs/rules/multikueue.md#dispatch"
     ),

@@ -45,5 +45,10 @@ _WITH_SCHEDULER = "(?i)interacting with scheduler|topologyawarescheduling|worklo
 
 
 def focus_of(suite: str) -> str:
-    """Which specs are run of a suite: of controllers of jobs those beside a scheduler. In all others the spec itself decides, where kuelog would."""
+    """Which specs are run of a suite: of controllers of jobs those beside a scheduler, of several clusters those about clusters.
+
+    In all others the spec itself decides, where kuelog would.
+    """
+    if suite == "multikueue":
+        return "ClusterProfile|MultiKueueClusters"
     return _WITH_SCHEDULER if suite.startswith("controller/jobs/") else ""

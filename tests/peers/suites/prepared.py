@@ -115,7 +115,14 @@ CHANGES = (
 \t}
 \thelper, err := admissioncheck.""",
     ),
-    # Where kuelog looks for Secrets, as it runs in no pod.
+    # Where kuelog looks for Secrets and ClusterProfiles, as it runs in no pod, and what later versions call what gives access.
+    Change("test/integration/multikueue/setup_test.go", "config.DefaultNamespace", '"kuelog-system"'),
+    Change(
+        "test/integration/multikueue/setup_test.go",
+        "no credentials provider configured",
+        "no access provider configured",
+        times=13,
+    ),
     *(
         Change(f"test/integration/{suite}/suite_test.go", _HOME, _HOME.replace("kueue", "kuelog", 1))
         for suite in ("multikueue", "multikueue/scheduler", "multikueue/tas")

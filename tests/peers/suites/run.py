@@ -51,6 +51,9 @@ SUITES = (
     "controller/jobs/statefulset",
     "controller/dra",
     "importer",
+    "multikueue",
+    "multikueue/scheduler",
+    "multikueue/tas",
 )
 """Those that are run where none is named."""
 _GIVES_WAY_S = 10.0

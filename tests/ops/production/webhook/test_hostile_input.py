@@ -271,6 +271,12 @@ ANY_JSON = st.recursive(
     max_leaves=25,
 )
 OBJECTS = st.dictionaries(NAMES_OF_FIELDS, ANY_JSON, max_size=5)
+ASKED_ABOUT = (
+    ("ClusterQueue", "kueue.x-k8s.io", ""),
+    ("Job", "batch", ""),
+    ("Pod", "", ""),
+    ("Workload", "kueue.x-k8s.io", "status"),
+)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -297,8 +303,9 @@ def test_any_object_is_judged(values: list[tuple[JsonObject, JsonObject]]) -> No
         app = webhook_app(SettingsObserved(), DefaultLocalQueues(Reflector.__new__(Reflector)), ANYWHERE, lambda: True)
         async with TestClient(TestServer(app)) as client:
             for index, (new, old) in enumerate(values):
-                kind, group = (("ClusterQueue", "kueue.x-k8s.io"), ("Job", "batch"), ("Pod", ""))[index % 3]
+                kind, group, part = ASKED_ABOUT[index % len(ASKED_ABOUT)]
                 request: JsonObject = {"uid": "u", "operation": "UPDATE", "kind": {"kind": kind, "group": group}}
+                request |= {"subResource": part} if part else {}
                 request |= {"object": new, "oldObject": old, "namespace": "team"}
                 body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
                 for path in ("/mutate", "/validate"):
