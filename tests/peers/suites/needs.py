@@ -23,9 +23,10 @@ OF_ALL_KINDS = frozenset({"webhook/jobs", "multikueue"})
 
 _WRITTEN = (
     "once admitted",
+    "podSets should not be updated: podSpec",
     "Should forbid the change of (spec.podSet|spec.queueName|status.admission)",
     "cannot (add|update) maximum execution",
-    "can't (set|delete) (workload|pod) priority class",
+    "can't (set|update|delete) (workload|pod) priority class",
     "admission should not be updated once set",
     "podSetUpdates should be immutable",
 )
