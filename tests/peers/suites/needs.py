@@ -11,7 +11,6 @@ FRAMEWORKS: dict[str, tuple[str, ...]] = {
     "controller/jobs/raycluster": ("ray.io/raycluster", "ray.io/rayjob"),
     "controller/jobs/rayjob": ("ray.io/rayjob", "ray.io/raycluster"),
     "controller/jobs/sparkapplication": ("sparkoperator.k8s.io/sparkapplication",),
-    "controller/jobs/statefulset": ("pod", "statefulset"),
     "controller/jobs/tfjob": ("kubeflow.org/tfjob",),
     "controller/jobs/xgboostjob": ("kubeflow.org/xgboostjob",),
     "importer": ("pod",),

@@ -48,7 +48,6 @@ SUITES = (
     "controller/jobs/paddlejob",
     "controller/jobs/jaxjob",
     "controller/jobs/appwrapper",
-    "controller/jobs/statefulset",
     "controller/dra",
     "importer",
     "multikueue",
