@@ -82,6 +82,7 @@ peers: $(READY) ## build a real API server and Kueue from their Go modules, to t
 
 refusals: $(READY) ## put objects by chance that may not be stored before Kueue's webhooks and kuelog's, and say where they differ (SEED, OBJECTS=500; after make peers)
 	@$(BIN)/python -m tests.peers.refused_beside_kueue --seed $(SEED) --objects $(OBJECTS)
+	@$(BIN)/python -m tests.peers.refused_beside_kueue --seed $(SEED) --objects $(OBJECTS) --statuses
 
 differences: $(READY) ## have small worlds by chance decided by Kueue's manager and by kuelog, and say where they differ (SEED, WORLDS=40; after make peers)
 	@$(BIN)/python -m tests.peers.decided_beside_kueue --seed $(SEED) --worlds $(WORLDS)

@@ -15,11 +15,11 @@ from tempfile import TemporaryDirectory
 from ops.production.process.telemetry import configure_logging
 from tests.peers.build import PEERS
 from tests.peers.refusals.asked import Asked, both
-from tests.peers.refusals.drawn_objects import drawn_object
+from tests.peers.refusals.drawn_objects import drawn_object, drawn_write
 from tests.peers.refusals.verdicts_apart import MEANT, apart
 
 
-async def _play(peers: Path, seeds: range, at_once: int, only: set[str]) -> int:
+async def _play(peers: Path, seeds: range, at_once: int, only: set[str], *, statuses: bool) -> int:
     meant, kinds, differing = Counter[str](), Counter[str](), 0
     verdicts = Counter[str]()
     with TemporaryDirectory(prefix="refused-beside-kueue-") as folder:
@@ -27,7 +27,8 @@ async def _play(peers: Path, seeds: range, at_once: int, only: set[str]) -> int:
             gate = asyncio.Semaphore(at_once)
 
             async def one(seed: int) -> Asked | None:
-                drawn = drawn_object(random.Random(f"{seed}/refused"), seed, only)  # noqa: S311 - an object, not a secret
+                chance = random.Random(f"{seed}/refused")  # noqa: S311 - an object, not a secret
+                drawn = drawn_write(chance, seed) if statuses else drawn_object(chance, seed, only)
                 if drawn is None:
                     return None
                 async with gate:
@@ -59,11 +60,15 @@ def main() -> int:
     parser.add_argument("--objects", type=int, default=500, help="how many")
     parser.add_argument("--at-once", type=int, default=8, help="how many of them are asked about at the same time")
     parser.add_argument("--only", default="", help="kinds of objects, all where none is named")
+    parser.add_argument(
+        "--statuses", action="store_true", help="what others write of the state of Workloads, and no objects"
+    )
     parser.add_argument("--peers", type=Path, default=PEERS, help="where `make peers` has put its programs")
     given = parser.parse_args()
     configure_logging("critical")
     only = set(filter(None, given.only.split(",")))
-    return asyncio.run(_play(given.peers.resolve(), range(given.seed, given.seed + given.objects), given.at_once, only))
+    seeds = range(given.seed, given.seed + given.objects)
+    return asyncio.run(_play(given.peers.resolve(), seeds, given.at_once, only, statuses=given.statuses))
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def fixed_field_problems(old: JsonMapping, new: JsonMapping) -> list[Problem]:
     if _admitted(old) and _admitted(new) and before.get(limit) != spec.get(limit):
         found.append(immutable(f"spec.{limit}", spec.get(limit)))
     was, name = object_at(old, "status").get("clusterName"), object_at(new, "status").get("clusterName")
-    if was and name and name != was:
+    if None not in (was, name) and name != was:
         found.append(immutable("status.clusterName", name))
     return found
 
@@ -116,7 +116,7 @@ def _shrunk_below_admission(value: JsonMapping) -> frozenset[str]:
 
 def _admission_changes(old: JsonMapping, new: JsonMapping) -> list[Problem]:
     before, after = admission_of(old), admission_of(new)
-    if before is None or after is None or _without_topology(before) == _without_topology(after):
+    if before is None or after is None or _filled(_without_topology(before)) == _filled(_without_topology(after)):
         return []
     return [immutable("status.admission", after.get("clusterQueue"))]
 
@@ -133,6 +133,20 @@ def _without_topology(admission: JsonMapping) -> JsonMapping:
     }
 
 
+def _filled(value: object) -> object:
+    """A value without what is empty in it, which says the same."""
+    match value:
+        case dict():
+            found = {name: _filled(one) for name, one in value.items()}
+            return {name: one for name, one in found.items() if one not in (None, [], {})}
+        case list():
+            return [_filled(one) for one in value]
+        case None:
+            return []
+        case _:
+            return value
+
+
 def _check_changes(old: JsonMapping, new: JsonMapping) -> list[Problem]:
     checks = {one.get("name"): one for one in objects_at(new, "status", "admissionChecks")}
     found: list[Problem] = []
@@ -140,7 +154,7 @@ def _check_changes(old: JsonMapping, new: JsonMapping) -> list[Problem]:
         now = checks.get(was.get("name"))
         if now is None or not was.get("state") == now.get("state") == "Ready":
             continue
-        if (was.get("podSetUpdates") or []) != (now.get("podSetUpdates") or []):
+        if _filled(was.get("podSetUpdates")) != _filled(now.get("podSetUpdates")):
             found.append(immutable(f"status.admissionChecks[{index}].podSetUpdates", was.get("name")))
     return found
 
@@ -152,7 +166,7 @@ def _cluster_changes(old: JsonMapping, new: JsonMapping, settings: SettingsObser
     nominated = array_at(before, "nominatedClusterNames")
     sliced = enabled(settings, "ElasticJobsViaWorkloadSlices")
     follows = sliced and WORKLOAD_SLICE_REPLACEMENT_FOR in annotations_of(new)
-    if before.get("clusterName") or not name or name in nominated or follows:
+    if before.get("clusterName") is not None or name is None or name in nominated or follows:
         return []
     instead = f"one of {', '.join(nominated)}" if nominated else "status.nominatedClusterNames first, which has it"
     return [invalid("status.clusterName", name, f"cluster {name} was not nominated", instead)]

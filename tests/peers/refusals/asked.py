@@ -58,6 +58,8 @@ class Asking:
         try:
             if drawn.before is None:
                 return await self._created(resource, drawn.value)
+            if drawn.part:
+                return await self._written(resource, drawn.before, drawn.value, drawn.part)
             return await self._put(resource, drawn.before, drawn.value)
         except (ObjectInvalid, ClusterUnavailable, ObjectMissing, ObjectConflict) as refused:
             return _refused(str(refused))
@@ -76,6 +78,26 @@ class Asking:
                 path = f"{path_of(resource, space, name)}?dryRun=All"
                 try:
                     return _taken(await self._client.request("PUT", path, {**value, "metadata": meta}))
+                except ObjectConflict:
+                    now = await self._client.get(resource, space, name)
+            return Verdict(by="conflict")
+        finally:
+            with suppress(ObjectMissing):
+                await self._client.merge(resource, space, name, {"metadata": {"finalizers": None}})
+                await self._client.delete(resource, space, name)
+
+    async def _written(self, resource: Resource, before: JsonObject, value: JsonObject, part: str) -> Verdict:
+        """A part of it in the place of what stands there, which is written anew if a controller has changed it meanwhile."""
+        space, name = value["metadata"].get("namespace", ""), value["metadata"]["name"]
+        path = f"{path_of(resource, space, name)}/{part}"
+        now = await self._client.request("POST", path_of(resource, space), before)
+        try:
+            for _ in range(_TRIES):
+                try:
+                    now = await self._client.request("PUT", path, {**now, part: before[part]})
+                    return _taken(
+                        await self._client.request("PUT", f"{path}?dryRun=All", {**now, part: value.get(part, {})})
+                    )
                 except ObjectConflict:
                     now = await self._client.get(resource, space, name)
             return Verdict(by="conflict")

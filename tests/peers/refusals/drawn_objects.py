@@ -8,6 +8,7 @@ import msgspec
 
 from events.api import labels
 from events.json_object import JsonObject
+from tests.peers.refusals.drawn_statuses import drawn_status, next_status
 from tests.peers.refusals.mutated import Mutation
 from tests.peers.worlds.drawn import drawn
 from tests.peers.worlds.varied import varied
@@ -46,10 +47,12 @@ class DrawnObject(msgspec.Struct, frozen=True, kw_only=True):
     """What stands there already; None where it is new."""
     told: tuple[str, ...]
     """How it was changed."""
+    part: str = ""
+    """The subresource that is written; empty where it is the object."""
 
     def describe(self) -> str:
         """As it is printed."""
-        how = "create" if self.before is None else "update"
+        how = "create" if self.before is None else f"update {self.part}".strip()
         return f"{self.seed} {how} {self.value['kind']} {self.value['metadata']['name']}: {'; '.join(self.told)}"
 
 
@@ -70,6 +73,23 @@ def drawn_object(chance: random.Random, seed: int, only: set[str]) -> DrawnObjec
         return None
     before = base if chance.random() < 0.4 else None
     return DrawnObject(seed=seed, value=value, before=before, told=tuple(mutation.told))
+
+
+def drawn_write(chance: random.Random, seed: int) -> DrawnObject | None:
+    """What a seed has somebody write of a Workload's state."""
+    world = varied(drawn(seed, always=chance.choice(_ALWAYS)))
+    made = [step.value for step in world.steps if step.verb == "create" and step.value["kind"] == "Workload"]
+    if not made:
+        return None
+    base = _placed(chance.choice(made), f"r{seed}")
+    status = drawn_status(base, chance)
+    mutation = Mutation(chance, _schema("Workload"), (), "status")
+    value = {**base, "status": next_status(base, status, chance)}
+    if chance.random() < 0.6:
+        value = mutation.of(value, chance.choice((1, 1, 2)))
+    return DrawnObject(
+        seed=seed, value=value, before={**base, "status": status}, told=tuple(mutation.told), part="status"
+    )
 
 
 def _placed(value: JsonObject, name: str) -> JsonObject:

@@ -15,24 +15,29 @@ _KEYS = ("x", "a.example/b", "kubernetes.io/hostname", "cpu", "pods", "example.c
 class Mutation:
     """Changes by chance, in the shapes that a schema knows, where there is one."""
 
-    def __init__(self, chance: random.Random, schema: JsonObject, notes: tuple[str, ...]) -> None:
-        """`notes` are annotations and labels that mean something to whoever reads the object."""
-        self._chance, self._schema, self._notes = chance, schema, notes
+    def __init__(self, chance: random.Random, schema: JsonObject, notes: tuple[str, ...], part: str = "spec") -> None:
+        """`notes` are annotations and labels that mean something to whoever reads the object, `part` what gets fields."""
+        self._chance, self._schema, self._notes, self._part = chance, schema, notes, part
         self.told: list[str] = []
         """What was changed."""
 
     def of(self, value: JsonObject, times: int) -> JsonObject:
-        """The object with so many changes in its spec, its labels and its annotations."""
+        """The object with so many changes in its spec, its labels and its annotations, or in its status alone."""
         found = copy.deepcopy(value)
+        changes = [self._another, self._another, self._without, self._with, self._with]
+        changes += [self._noted] if self._part == "spec" else []
         for _ in range(times):
-            self._chance.choice((self._another, self._another, self._without, self._with, self._with, self._noted))(
-                found
-            )
+            self._chance.choice(changes)(found)
         return found
+
+    def _changed(self, value: JsonObject) -> list[Place]:
+        """The places that may get another value, or go."""
+        places = [place for place in _places(value) if place[0] != "metadata" and len(place) > 1]
+        return places if self._part == "spec" else [place for place in places if place[0] == self._part]
 
     def _another(self, value: JsonObject) -> None:
         """Another value at some place."""
-        places = [place for place in _places(value) if place[0] != "metadata" and len(place) > 1]
+        places = self._changed(value)
         if not places:
             return
         place = self._chance.choice(places)
@@ -41,7 +46,7 @@ class Mutation:
 
     def _without(self, value: JsonObject) -> None:
         """Without some field or element."""
-        places = [place for place in _places(value) if place[0] != "metadata" and len(place) > 1]
+        places = self._changed(value)
         if not places:
             return
         place = self._chance.choice(places)
@@ -50,8 +55,10 @@ class Mutation:
 
     def _with(self, value: JsonObject) -> None:
         """A field more, of those that the schema knows; an element twice, where there is no schema."""
-        objects = [place for place in _places(value) if isinstance(_at(value, place), dict) and place[0] == "spec"]
+        objects = [place for place in _places(value) if isinstance(_at(value, place), dict) and place[0] == self._part]
         lists = [place for place in _places(value) if isinstance(_at(value, place), list) and _at(value, place)]
+        if self._part != "spec":
+            lists = [place for place in lists if place[0] == self._part]
         missing = [
             (*place, name)
             for place in objects

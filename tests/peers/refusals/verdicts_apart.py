@@ -19,6 +19,8 @@ MEANT = {
     "variants from the beginning": "later versions of Kueue, whose rules kuelog has, try several flavors at once in queues alone that did so from the beginning",
     "its own parent": "Kueue takes a Cohort that is its own parent, and its queues take nothing in: docs/rules/objects.md#validation",
     "pods that are there": "kuelog's webhook is asked about pods when they are made, Kueue's also when somebody changes them",
+    "reserved nowhere": "Kueue's webhook dies of a Workload that holds quota and does not say where, so that its API server knows no answer",
+    "admission to no queue": "Kueue takes an admission that names no ClusterQueue, to which v1beta1 has no translation",
     "said at once": "Kueue takes topology annotations that can't be read on a Deployment or StatefulSet, and refuses each of its pods; of a pod it takes no notice of its offset",
 }
 """By name, why what is different is meant."""
@@ -37,6 +39,10 @@ def apart(asked: Asked) -> Apart:
     """Compare what both have said."""
     there, here = asked.there, asked.here
     both = [f"Kueue: {_said(there)}", f"kuelog: {_said(here)}"]
+    if (there.by == "conflict" or "panic" in there.message) and "status.admission" in fields(here):
+        return Apart(both, "reserved nowhere")
+    if asked.drawn.part and fields(here) == {"status.admission.clusterQueue"}:
+        return Apart(both, "admission to no queue")
     if there.taken is not None and here.taken is not None:
         found = list(differences(_as_go_has_it(there.taken), _as_go_has_it(here.taken), ()))
         return Apart([str(one) for one in found])

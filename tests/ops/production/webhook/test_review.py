@@ -351,6 +351,12 @@ def test_what_others_write_of_a_workload_is_judged_but_not_what_stood_there(
     assert verdict(review("Workload", told, old=workload(**after), part="status"))["allowed"]
 
 
+def test_what_is_empty_in_an_update_of_pods_says_what_is_not_there() -> None:
+    said = workload(admissionChecks=[settled("Ready", {"name": "main"})])
+    anew = workload(admissionChecks=[settled("Ready", {"name": "main", "labels": {}, "tolerations": []})])
+    assert verdict(review("Workload", anew, old=said, part="status"))["allowed"]
+
+
 def test_a_cluster_is_chosen_among_those_that_were_nominated_or_where_the_slice_before_runs() -> None:
     nominated = workload(nominatedClusterNames=["a", "b"])
     assert verdict(review("Workload", workload(clusterName="a"), old=nominated, part="status"))["allowed"]
