@@ -1,7 +1,7 @@
 """How a Workload may change: what is fixed while it holds quota (docs/rules/objects.md#immutable)."""
 
 from events.api.labels import ADMISSION_GATED_BY, WORKLOAD_SLICE_REPLACEMENT_FOR
-from events.json_object import JsonMapping, array_at, object_at, objects_at
+from events.json_object import JsonMapping, array_at, is_array, is_object, object_at, objects_at
 from events.settings import SettingsObserved
 from projections.feature_gates import enabled
 from services.validation.fields.admission_gates import gate_update_problems
@@ -135,16 +135,12 @@ def _without_topology(admission: JsonMapping) -> JsonMapping:
 
 def _filled(value: object) -> object:
     """A value without what is empty in it, which says the same."""
-    match value:
-        case dict():
-            found = {name: _filled(one) for name, one in value.items()}
-            return {name: one for name, one in found.items() if one not in (None, [], {})}
-        case list():
-            return [_filled(one) for one in value]
-        case None:
-            return []
-        case _:
-            return value
+    if is_object(value):
+        found = {name: _filled(one) for name, one in value.items()}
+        return {name: one for name, one in found.items() if one not in (None, [], {})}
+    if is_array(value):
+        return [_filled(one) for one in value]
+    return [] if value is None else value
 
 
 def _check_changes(old: JsonMapping, new: JsonMapping) -> list[Problem]:
