@@ -157,7 +157,7 @@ def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911,
                 f"{event.cluster_queue}, {', '.join(flavors)}{borrowing}{_placed(event.assignments)}",
             )
         case TopologyAssigned():
-            return "placed", _places(event.assignments)
+            return "placed", _places(event.assignments) or "by the cluster in which it runs"
         case SecondPassFailed():
             return "finds no place", event.message
         case UnhealthyNodesChanged():

@@ -42,6 +42,7 @@ from events.workload import (
 from projections.checks.dispatch import ROUND
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
+from projections.workloads.timeline import describe
 from services.multikueue.decide import MultiKueue
 from services.multikueue.plan import RemoteJob, RemotePlan, plan
 from services.multikueue.reconcile import LOST, NO_LONGER_THERE
@@ -145,6 +146,7 @@ def test_pods_that_run_elsewhere_are_placed_there_and_need_no_domain_here() -> N
     told.copy("w1", QuotaReserved=1, Admitted=5)
     said = told.synced()
     assert "WorkloadAdmitted" in kinds(said) and "SecondPassFailed" not in kinds(said)
+    assert ("placed", "by the cluster in which it runs") in [describe(one) for one in said]
     (placed,) = told.assignments
     assert placed == replace(waiting, delayed_topology=DelayedTopology.READY)
     said = told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
