@@ -75,11 +75,6 @@ class Provisioned(Story):
         self.told(*facts)
         return list(self.decided())
 
-    def later(self, ms: int) -> list[AnyEvent]:
-        self.at += ms
-        self.world.advance(self.at)
-        return list(self.decided())
-
     def answer(self, *, details: dict[str, str] | None = None, **answers: str) -> list[AnyEvent]:
         """The request that was ordered last stands so."""
         asked = self.workload.provisioning["nodes"]

@@ -1,7 +1,7 @@
 """Two real API servers with Kueue's definitions: one asks Kueue's webhooks, the other kuelog's."""
 
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -69,35 +69,36 @@ class Asking:
         return _taken(await self._client.request("POST", f"{path_of(resource, space)}?dryRun=All", value))
 
     async def _put(self, resource: Resource, before: JsonObject, value: JsonObject) -> Verdict:
-        """In the place of what is there, which controllers change meanwhile."""
-        space, name = value["metadata"].get("namespace", ""), value["metadata"]["name"]
-        now = await self._client.request("POST", path_of(resource, space), before)
-        try:
-            for _ in range(_TRIES):
-                meta = {**value["metadata"], "resourceVersion": now["metadata"]["resourceVersion"]}
-                path = f"{path_of(resource, space, name)}?dryRun=All"
-                try:
-                    return _taken(await self._client.request("PUT", path, {**value, "metadata": meta}))
-                except ObjectConflict:
-                    now = await self._client.get(resource, space, name)
-            return Verdict(by="conflict")
-        finally:
-            with suppress(ObjectMissing):
-                await self._client.merge(resource, space, name, {"metadata": {"finalizers": None}})
-                await self._client.delete(resource, space, name)
+        """In the place of what is there."""
+        path = path_of(resource, value["metadata"].get("namespace", ""), value["metadata"]["name"])
+
+        async def put(now: JsonObject) -> Verdict:
+            meta = {**value["metadata"], "resourceVersion": now["metadata"]["resourceVersion"]}
+            return _taken(await self._client.request("PUT", f"{path}?dryRun=All", {**value, "metadata": meta}))
+
+        return await self._over(resource, before, put)
 
     async def _written(self, resource: Resource, before: JsonObject, value: JsonObject, part: str) -> Verdict:
-        """A part of it in the place of what stands there, which is written anew if a controller has changed it meanwhile."""
-        space, name = value["metadata"].get("namespace", ""), value["metadata"]["name"]
-        path = f"{path_of(resource, space, name)}/{part}"
+        """A part of it in the place of that part which is written first."""
+        path = f"{path_of(resource, value['metadata'].get('namespace', ''), value['metadata']['name'])}/{part}"
+
+        async def written(now: JsonObject) -> Verdict:
+            now = await self._client.request("PUT", path, {**now, part: before[part]})
+            whole = {**now, part: value.get(part, {})}
+            return _taken(await self._client.request("PUT", f"{path}?dryRun=All", whole))
+
+        return await self._over(resource, before, written)
+
+    async def _over(
+        self, resource: Resource, before: JsonObject, write: Callable[[JsonObject], Awaitable[Verdict]]
+    ) -> Verdict:
+        """What is said of a write over an object that is made for it, once more where controllers have changed that meanwhile."""
+        space, name = before["metadata"].get("namespace", ""), before["metadata"]["name"]
         now = await self._client.request("POST", path_of(resource, space), before)
         try:
             for _ in range(_TRIES):
                 try:
-                    now = await self._client.request("PUT", path, {**now, part: before[part]})
-                    return _taken(
-                        await self._client.request("PUT", f"{path}?dryRun=All", {**now, part: value.get(part, {})})
-                    )
+                    return await write(now)
                 except ObjectConflict:
                     now = await self._client.get(resource, space, name)
             return Verdict(by="conflict")

@@ -45,15 +45,23 @@ async def as_installed(real: Real, admin: KubeClient) -> AsyncGenerator[None]:
         await real.installation.ask_webhooks(admin)
 
 
+@asynccontextmanager
+async def started(real: Real, service: str) -> AsyncGenerator[tuple[KubeClient, KubeClient]]:
+    """A real API server for somebody who may do all, and for a service by its own account."""
+    async with AsyncExitStack() as opened:
+        opened.push_async_callback(real.stop)
+        await real.start()
+        admin, own = await real.connect(""), await real.connect(service)
+        opened.push_async_callback(admin.close)
+        opened.push_async_callback(own.close)
+        yield admin, own
+
+
 async def test_an_api_server_asks_by_service_and_believes_what_the_webhook_has_made(
     real: Real, clock: ScaledClock
 ) -> None:
     async with AsyncExitStack() as opened:
-        opened.push_async_callback(real.stop)
-        await real.start()
-        admin, own = await real.connect(""), await real.connect("webhook")
-        opened.push_async_callback(admin.close)
-        opened.push_async_callback(own.close)
+        admin, own = await opened.enter_async_context(started(real, "webhook"))
         await opened.enter_async_context(as_installed(real, admin))
         certificate, doors = Certificate(), DefaultLocalQueues(Reflector(own))
         app = webhook_app(SettingsObserved(), doors, ANYWHERE, lambda: True)
@@ -91,12 +99,7 @@ async def test_an_api_server_asks_by_service_and_believes_what_the_webhook_has_m
 
 
 async def test_what_others_write_of_a_workload_is_asked_about_and_not_what_kuelog_writes(real: Real) -> None:
-    async with AsyncExitStack() as opened:
-        opened.push_async_callback(real.stop)
-        await real.start()
-        admin, own = await real.connect(""), await real.connect("applier")
-        opened.push_async_callback(admin.close)
-        opened.push_async_callback(own.close)
+    async with started(real, "applier") as (admin, own):
         template = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
         await real.add(
             {
