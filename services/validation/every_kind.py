@@ -70,9 +70,9 @@ def validate_status(old: JsonMapping, new: JsonMapping, settings: SettingsObserv
 
     Rule: docs/rules/objects.md#written-status
     """
-    stood = validate_update(old, old, settings)
-    found = validate_update(old, new, settings)
-    return [one for one in found if one.field.startswith("status.") and one not in stood]
+    found = [one for one in validate_update(old, new, settings) if one.field.startswith("status.")]
+    stood = validate_update(old, old, settings) if found else []
+    return [one for one in found if one not in stood]
 
 
 def with_defaults(value: JsonMapping) -> JsonMapping:

@@ -10,13 +10,14 @@ from events.json_object import JsonObject
 from events.selector import LabelSelector
 from events.settings import SettingsObserved
 from ops.production.crds.definitions import DEFINITIONS, GROUP
+from ops.production.webhook.verdicts import HELD_KINDS
 from projections.world import DEFAULT_SETTINGS
 from services.jobs.kinds.managed_kinds import Kinds, kinds_of
 from services.jobs.kinds.table import POD
 
 MUTATING, VALIDATING = "kuelog-mutating-webhook-configuration", "kuelog-validating-webhook-configuration"
 MUTATE, VALIDATE, CONVERT = "/mutate", "/validate", "/convert"
-_SPACE = "kubernetes.io/metadata.name"
+_SPACE, _VERSIONS = "kubernetes.io/metadata.name", ("v1beta1", "v1beta2")
 _TIMEOUT_S = 10
 _META = "object.metadata"
 _MADE = (
@@ -42,21 +43,23 @@ KUEUES = Watched(
     kinds=(
         (
             GROUP,
-            ("v1beta1", "v1beta2"),
+            _VERSIONS,
             tuple(one.plural for one in DEFINITIONS if one.kind not in ("Topology", "WorkloadPriorityClass")),
         ),
     ),
 )
 
 
-HELD = Watched(name="held", kinds=((GROUP, ("v1beta1", "v1beta2"), ("clusterqueues", "resourceflavors")),))
-"""What bears our finalizer from the start, as under Kueue (docs/rules/queues.md#in-use)."""
+HELD = Watched(
+    name="held", kinds=((GROUP, _VERSIONS, tuple(one.plural for one in DEFINITIONS if one.kind in HELD_KINDS)),)
+)
+"""What is asked about when it is made, and then held (docs/rules/queues.md#in-use)."""
 
 
 def statuses(namespace: str) -> Watched:
     """What others than kuelog, which runs in `namespace`, write of a Workload's state (docs/rules/objects.md#written-status)."""
     own = f"request.userInfo.username.startsWith('system:serviceaccount:{namespace}:kuelog-')"
-    kinds = ((GROUP, ("v1beta1", "v1beta2"), ("workloads/status",)),)
+    kinds = ((GROUP, _VERSIONS, ("workloads/status",)),)
     return Watched(name="status", kinds=kinds, conditions={"not-written-by-kuelog": f"!{own}"})
 
 

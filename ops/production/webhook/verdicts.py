@@ -22,7 +22,8 @@ from services.watcher.fields.problems import Refused
 from services.watcher.settings.cluster_objects import SIMPLE
 
 DEFAULT_QUEUE = "default"
-_HELD = frozenset({("ClusterQueue", "CREATE"), ("ResourceFlavor", "CREATE")})
+HELD_KINDS = frozenset({"ClusterQueue", "ResourceFlavor"})
+"""What bears our finalizer from the start, as under Kueue (docs/rules/queues.md#in-use)."""
 _MAKERS_OF_JOBS = frozenset({"CronJob"})
 """Owners that are not managed themselves: the jobs that they make are."""
 
@@ -49,7 +50,8 @@ def stored(
     value = request.object or {}
     kind = request.kind.get("kind", "")
     if request.kind.get("group") == GROUP:
-        return _held(value) if (kind, request.operation) in _HELD and not request.sub_resource else value
+        made = request.operation == "CREATE" and not request.sub_resource
+        return _held(value) if made and kind in HELD_KINDS else value
     if not managed or request.sub_resource or request.operation not in ("CREATE", "UPDATE"):
         return value
     if request.operation == "UPDATE":

@@ -17,12 +17,16 @@ def chooses_cards(world: DeviceState, workload: Workload) -> bool:
 
     Rule: docs/rules/multikueue.md#cards
     """
-    return world.settings.devices and bool(world.cards.nodes) and not check_of(world.checks, workload)
+    return _are_chosen(world) and not check_of(world.checks, workload)
 
 
 def gets_cards(world: DeviceState, pod_set: PodSet) -> bool:
     """Whether its pods ask for cards, and these are chosen here: some are registered, and cards are not switched off."""
-    return world.settings.devices and bool(world.cards.nodes) and asks_for_cards(pod_set.shape, config_of(world))
+    return _are_chosen(world) and asks_for_cards(pod_set.shape, config_of(world))
+
+
+def _are_chosen(world: DeviceState) -> bool:
+    return world.settings.devices and bool(world.cards.nodes)
 
 
 def gang_of(world: DeviceState, namespace: str, pod_set: PodSet, count: int, flavors: Mapping[str, str]) -> Gang:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from events.json_object import JsonObject
 from tests.peers.worlds.clusters import CLUSTERS, MANAGER, PLACES, ClustersWorld, PlacedStep
-from tests.peers.worlds.drawn import HOST, KUEUE, RACK
+from tests.peers.worlds.drawn import HOST, KUEUE, RACK, ready_node
 
 _ASKED = "kueue.x-k8s.io/podset-{}-topology"
 
@@ -50,12 +50,7 @@ def _with_nodes(
 
 def _node(name: str, pool: str, chance: random.Random) -> JsonObject:
     size = {"cpu": str(chance.choice((1, 2, 2, 4))), "memory": "4Gi", "pods": "10"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {"pool": pool, RACK: chance.choice("ab"), HOST: name}},
-        "status": {"allocatable": size, "capacity": size, "conditions": [{"type": "Ready", "status": "True"}]},
-    }
+    return ready_node(name, {"pool": pool, RACK: chance.choice("ab"), HOST: name}, size)
 
 
 def _asking(placed: PlacedStep, levels: tuple[str, ...], chance: random.Random) -> PlacedStep:

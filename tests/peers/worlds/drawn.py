@@ -1,7 +1,7 @@
 """A small world as a seed draws it: its objects, and what happens to them step by step."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -241,6 +241,16 @@ _MORE_VERBS = {
 _PRIORITIES = (0, 0, 0, 10, 20, 100)
 
 
+def ready_node(name: str, labels: Mapping[str, str], size: Mapping[str, str]) -> JsonObject:
+    """A node of that size, of which nothing is taken."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "status": {"allocatable": size, "capacity": size, "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+
 class _Draw:
     def __init__(self, seed: int, features: tuple[str, ...]) -> None:
         self._chance = random.Random(f"{seed}/world")  # noqa: S311 - a world, not a secret
@@ -432,18 +442,7 @@ class _Draw:
                         "pods": "10",
                         "example.com/gpu": "4",
                     }
-                    self._objects.append(
-                        {
-                            "apiVersion": "v1",
-                            "kind": "Node",
-                            "metadata": {"name": name, "labels": labels},
-                            "status": {
-                                "allocatable": size,
-                                "capacity": size,
-                                "conditions": [{"type": "Ready", "status": "True"}],
-                            },
-                        }
-                    )
+                    self._objects.append(ready_node(name, labels, size))
 
     def _admission_checks(self) -> None:
         for number in range(self._chance.choice((1, 2))):
