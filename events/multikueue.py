@@ -124,6 +124,8 @@ class RemoteWorkloadObserved(Event, frozen=True, kw_only=True, tag="RemoteWorklo
     priority_class: str = ""
     counts: dict[str, int] = {}
     """By pod set, how many pods it asks for."""
+    max_execution: Millis | None = None
+    """How long it may run, 0 for as long as it likes; None where that was not told."""
     active: bool = True
     """Whether it may be admitted there; what is stopped from here may not."""
     conditions: dict[str, RemoteCondition] = {}

@@ -107,6 +107,7 @@ def in_sync(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
         copy.active
         and copy.queue == workload.spec.queue
         and (copy.counts == counts_of(workload) or _may_shrink(workload, copy))
+        and _may_run_as_long(workload, copy)
         and (_same_priority(workload, copy) or _may_change_class(workload, copy))
     )
 
@@ -131,6 +132,11 @@ def _may_shrink(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
         and copy.counts.keys() == wanted.keys()
         and all(copy.counts[name] >= count for name, count in wanted.items())
     )
+
+
+def _may_run_as_long(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
+    """Whether a copy may run as long as the workload, whose object goes by what was said until it was admitted."""
+    return workload.admitted or copy.max_execution in (None, workload.spec.max_execution or 0)
 
 
 def _same_priority(workload: Workload, copy: RemoteWorkloadObserved) -> bool:

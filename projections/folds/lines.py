@@ -44,8 +44,8 @@ def evolve_lines(world: PreemptionState, event: LineEvent, position: LogPosition
 
 
 def _queue(world: QueueState, workload: Workload, cluster_queue: str, position: LogPosition) -> None:
-    if workload.line and workload.line != cluster_queue:
-        world.lines.of(workload.line).remove(world.trail, workload.key)
+    if workload.line != cluster_queue:
+        world.lines.leave(world.trail, workload.line, workload.key)
     queued = in_line(workload, world.settings, position)
     # Even when nothing about it changes, with the first decision the cluster shows it.
     decided = position.sequence if queued is not workload or not workload.decided else workload.decided
@@ -56,8 +56,8 @@ def _queue(world: QueueState, workload: Workload, cluster_queue: str, position: 
 
 
 def _park(world: PreemptionState, workload: Workload, event: WorkloadParked, position: LogPosition) -> None:
-    if workload.line and workload.line != event.cluster_queue:
-        world.lines.of(workload.line).remove(world.trail, workload.key)
+    if workload.line != event.cluster_queue:
+        world.lines.leave(world.trail, workload.line, workload.key)
     end_claim(world.claims, world.quota, world.trail, workload.key)
     end_request(world.requests, world.answered, world.trail, workload.key)
     world.lines.of(event.cluster_queue).park(world.trail, workload.key, event.reason)

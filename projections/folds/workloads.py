@@ -351,8 +351,8 @@ def _reclaim(world: PreemptionState, workload: Workload, counts: dict[str, int],
 
 def leave(world: PreemptionState, workload: Workload) -> Workload:
     """Take the workload out of its queue and give back its quota and its preemption requests."""
+    world.lines.leave(world.trail, workload.line, workload.key)
     if workload.line:
-        world.lines.of(workload.line).remove(world.trail, workload.key)
         world.put_workload(replace(workload, line=""))
     end_request(world.requests, world.answered, world.trail, workload.key)
     end_claim(world.claims, world.quota, world.trail, workload.key)

@@ -325,6 +325,12 @@ class PendingQueues:
             line = self._lines[cluster_queue] = PendingQueue(cluster_queue, self.moved, self.beside)
         return line
 
+    def leave(self, trail: Trail, cluster_queue: str, key: str) -> None:
+        """Take a workload out of the line of a queue, or from among those who are parked without one."""
+        line = self._lines.get(cluster_queue)
+        if line is not None:
+            line.remove(trail, key)
+
     def refused_place(self, cluster_queue: str, key: str) -> PlaceInLine | None:
         """The place of a workload beside a line, where it is parked since it was refused."""
         line = self._lines.get(cluster_queue)

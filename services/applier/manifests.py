@@ -112,6 +112,7 @@ def originals(workload: Workload) -> tuple[Original, ...]:
             tolerations=tuple(toleration(found) for found in one.shape.tolerations),
             annotations=one.shape.device_annotations,
             elastic=workload.spec.elastic,
+            named=workload.in_cluster.prebuilt,
             unconstrained=one.topology is not None and one.topology.unconstrained is not None,
         )
         for one in workload.spec.pod_sets

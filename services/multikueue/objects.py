@@ -29,6 +29,7 @@ from services.jobs.kinds.serving import templates_of
 from services.jobs.kinds.table import JOB, LEADER_WORKER_SET, POD, STATEFUL_SET, TRAIN_JOB
 from services.jobs.kinds.train_job import unpatched
 from services.multikueue.plan import Outline
+from services.multikueue.remote_workloads import MAXIMUM_EXECUTION_TIME
 
 _GENERATED = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")
 _OWN = frozenset({DECISION, CITED, ESTIMATE})
@@ -44,10 +45,12 @@ def is_of_origin(value: JsonMapping, origin: str) -> bool:
     return bool(origin) and object_at(value, "metadata", "labels").get(MULTIKUEUE_ORIGIN) == origin
 
 
-def remote_workload(local: JsonMapping, origin: str, *, queue: str = "", gated: bool = False) -> JsonObject:
+def remote_workload(
+    local: JsonMapping, origin: str, *, queue: str = "", max_execution: Millis | None = None, gated: bool = False
+) -> JsonObject:
     """The copy of a Workload object: without owner, status and finalizers; `gated` has a gate that keeps it from preempting.
 
-    While quota is held the object keeps the local queue that it had; its copy has the one that it names by now.
+    While quota is held the object keeps the local queue that it had, and is told later how long it may run by now; its copy has both at once.
     """
     meta = object_at(local, "metadata")
     labels = {name: value for name, value in object_at(meta, "labels").items() if name != JOB_UID}
@@ -65,8 +68,9 @@ def remote_workload(local: JsonMapping, origin: str, *, queue: str = "", gated: 
             "annotations": annotations,
         },
         "spec": {
-            **local["spec"],
+            **{name: value for name, value in local["spec"].items() if name != MAXIMUM_EXECUTION_TIME},
             **({"queueName": queue} if queue else {}),
+            **({MAXIMUM_EXECUTION_TIME: max_execution // 1000} if max_execution is not None else {}),
             **({"preemptionGates": [{"name": MULTIKUEUE_GATE}]} if gated else {}),
         },
     }

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import msgspec
 
+from events.event import Millis
 from events.job_kind import JobKind
 from events.multikueue import RemoteWorkloadObserved
 from events.workload import CheckState
@@ -82,6 +83,8 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
     """Clusters that lack a copy."""
     queue: str = ""
     """The local queue that the workload names by now, which is that of copies that are made; empty where it names none."""
+    max_execution: Millis | None = None
+    """How long what is made may run; None for as long as it likes."""
     gated: bool = False
     """Copies that are made get a gate that keeps them from preempting."""
     amend: tuple[tuple[str, str], ...] = ()
@@ -215,6 +218,7 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
             origin=origin,
             make=tuple(sorted(wanted - copies.keys())),
             queue=workload.spec.queue,
+            max_execution=workload.spec.max_execution,
             gated=orchestrated(world) and not (dispatch.follows or cluster_of_siblings(world, workload)),
             open=tuple(
                 one.cluster
@@ -312,6 +316,7 @@ def _of_question(
         origin=origin,
         ask=tuple(sorted(asked - copies.keys())),
         queue=workload.spec.queue,
+        max_execution=workload.spec.max_execution,
         remove=tuple(sorted(stale.items())),
     )
 

@@ -12,6 +12,7 @@ from projections.workloads.lifecycle import DEACTIVATION_TARGET
 from services.runtime.cluster_port import Resource
 
 WORKLOADS = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="workloads", kind="Workload")
+MAXIMUM_EXECUTION_TIME = "maximumExecutionTimeSeconds"
 _TOLD = ("QuotaReserved", "Admitted", "Evicted", "Finished", "BlockedOnPreemptionGates")
 
 
@@ -44,6 +45,7 @@ def remote_workload_fact(cluster: str, value: JsonObject) -> RemoteWorkloadObser
         priority=spec["priority"] if isinstance(spec.get("priority"), int) else 0,
         priority_class=str(object_at(spec, "priorityClassRef").get("name", "")),
         counts={str(one.get("name", "")): int(one.get("count") or 0) for one in objects_at(spec, "podSets")},
+        max_execution=1000 * int(spec.get(MAXIMUM_EXECUTION_TIME) or 0),
         active=spec.get("active") is not False,
         conditions={
             kind: RemoteCondition(

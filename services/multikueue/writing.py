@@ -115,7 +115,13 @@ class RemoteWriter:
     async def _make(self, wanted: RemotePlan, cluster: str, *, asks: bool = False) -> Millis:
         remote = self._remote(cluster)
         local = await self._home.get(WORKLOADS, wanted.namespace, wanted.name)
-        copy = remote_workload(local, wanted.origin, queue=wanted.queue, gated=wanted.gated and not asks)
+        copy = remote_workload(
+            local,
+            wanted.origin,
+            queue=wanted.queue,
+            max_execution=wanted.max_execution,
+            gated=wanted.gated and not asks,
+        )
         try:
             await remote.create(WORKLOADS, wanted.namespace, question(copy) if asks else copy)
         except ObjectConflict:

@@ -35,13 +35,14 @@ def inject(job: JsonObject, pods: Pods, injection: Injection) -> JsonObject:
     alone = pods.form is InjectionForm.INFO
     old = metadata_of(job, pods)
     own = () if alone else original.tolerations
+    selector = {**_beyond_its_workload(job, pods, original), **original.node_selector}
     given = PodFields(
         labels={**_without(old.get("labels"), added_to(job, pods.name, "labels")), **injection.labels},
         annotations={
             **_without(old.get("annotations"), added_to(job, pods.name, "annotations")),
             **injection.annotations,
         },
-        node_selector=injection.node_selector if alone else {**original.node_selector, **injection.node_selector},
+        node_selector=injection.node_selector if alone else {**selector, **injection.node_selector},
         tolerations=(*own, *(one for one in injection.tolerations if one not in own)),
     )
     wanted = _updated(given, pods, injection)
@@ -53,6 +54,13 @@ def inject(job: JsonObject, pods: Pods, injection: Injection) -> JsonObject:
     domain = gate_closed if injection.placed else gate_opened
     job = domain(cards(job, CARDS_GATE, lower), TOPOLOGY_GATE, _topology_at(pods))
     return gate_closed(job, ELASTIC_JOB, lower) if injection.sliced else job
+
+
+def _beyond_its_workload(job: JsonObject, pods: Pods, original: Original) -> dict[str, str]:
+    """The node selector of a job that names its Workload, unless something was injected into it already."""
+    if not original.named or WORKLOAD in object_at(metadata_of(job, pods), "annotations"):
+        return {}
+    return get(job, (*lower_of(pods), "nodeSelector")) or {}
 
 
 def _topology_at(pods: Pods) -> Location:

@@ -64,6 +64,8 @@ class Original(msgspec.Struct, frozen=True, kw_only=True):
     """The annotations that steer which cards the pods get."""
     elastic: bool = False
     """How many pods there are is for the job to say, also while it runs."""
+    named: bool = False
+    """The job names its Workload, which may say less of nodes than the job does."""
     unconstrained: bool = False
     """Its own annotation says whether its pods may lie anywhere in a topology."""
 

@@ -45,6 +45,8 @@ class ClustersApart:
                 return "class of a job elsewhere"
             case ("workloads" | "jobs", name, *rest) if name in kept_copies(there, here):
                 return "copy kept" if _is_of_eviction(one, rest, there["workloads"][name]) else ""
+            case ("jobs", name, "suspend") if _is_sent(name, here) and here["workloads"][name]["cluster"]:
+                return "stays suspended" if one.here and not one.there else ""
             case ("jobs", name, "status", *rest) if _is_sent(name, here):
                 return _of_status(name, one, rest, there, before)
             case _:

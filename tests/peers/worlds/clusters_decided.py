@@ -16,7 +16,7 @@ from tests.peers.worlds.clusters import PLACES, ClustersWorld, drawn_clusters
 from tests.peers.worlds.clusters_end import why_clusters_end
 from tests.peers.worlds.clusters_here import decided_in_clusters_here
 from tests.peers.worlds.clusters_there import broken_in, managers
-from tests.peers.worlds.clusters_topology import with_topology
+from tests.peers.worlds.clusters_varied import varied_clusters
 from tests.peers.worlds.compared import MEANT, compared_until
 from tests.peers.worlds.here import NeverAtRest
 from tests.peers.worlds.seen import Seen
@@ -28,7 +28,7 @@ _Stored = Mapping[str, Mapping[str, Any]]
 
 def decided_in_clusters(seeds: Sequence[int], at_once: int, peers: Path, more: JsonObject, kept: Path | None) -> int:
     """Decide about the worlds of these seeds, and print where both differ; 0 where they never do."""
-    worlds = [with_topology(drawn_clusters(seed)) for seed in seeds]
+    worlds = [varied_clusters(drawn_clusters(seed)) for seed in seeds]
     if kept is not None and kept.exists():
         stored: dict[str, _Stored] = json.loads(kept.read_text())
     else:

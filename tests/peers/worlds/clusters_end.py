@@ -1,6 +1,7 @@
 """Why a world of several clusters goes on otherwise under Kueue than under kuelog from a step on; the reasons are in `compared.py`."""
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from events.api.labels import PRIORITY_CLASS
 from tests.peers.worlds.clusters import MANAGER, WORKERS, ClustersWorld
@@ -23,7 +24,7 @@ def why_clusters_end(world: ClustersWorld, number: int, before: Side, there: Sid
         return "left behind"
     if _is_left_until_collected(there, here):
         return "left until collected"
-    if any(_lost_its_copy(name, one, there[MANAGER]) for name, one in here[MANAGER]["workloads"].items()):
+    if any(_lost_its_copy(name, one, there) for name, one in here[MANAGER]["workloads"].items()):
         return "without a copy"
     if any(_is_never_named(name, one, there) for name, one in there[MANAGER]["workloads"].items()):
         return "never named"
@@ -36,8 +37,10 @@ def why_clusters_end(world: ClustersWorld, number: int, before: Side, there: Sid
         return "class while it holds quota"
     if any(_has_ghost(world, place, there[place], here[place]) for place in WORKERS):
         return "ghost head"
-    if any(_line_of_kept(there[place], here[place]) for place in WORKERS):
+    if _goes_on_otherwise_than_kept(world, number, before, there, here):
         return "copy kept"
+    if any(_is_of_another_template(world, number, there[place], here[place]) for place in WORKERS):
+        return "same containers"
     if _was_rejected_early(there[MANAGER], here[MANAGER]):
         return "rejected without quota"
     if any(_in_another_order(there[place], here[place]) for place in WORKERS):
@@ -96,10 +99,12 @@ def _is_left_behind(world: ClustersWorld, clusters: list[str], there: Side, here
     )
 
 
-def _lost_its_copy(name: str, one: Seen, there: Seen) -> bool:
+def _lost_its_copy(name: str, one: Seen, there: Side) -> bool:
     """Whether it was tried anew here because its copy is gone, and runs on under Kueue as if its cluster were lost."""
+    theirs = there[MANAGER]["workloads"].get(name, one)
+    gone = bool(theirs["cluster"]) and all(name not in there[place]["workloads"] for place in WORKERS)
     lost = any("Admitting remote no longer exists" in message for *_, message in one["conditions"].values())
-    return lost and evictions(one) > evictions(there["workloads"].get(name, one))
+    return (gone or lost) and evictions(one) > evictions(theirs)
 
 
 def _is_never_named(name: str, one: Seen, there: Side) -> bool:
@@ -109,13 +114,14 @@ def _is_never_named(name: str, one: Seen, there: Side) -> bool:
 
 
 def _is_not_named_yet(one: Seen, there: Seen, ours: Seen) -> bool:
-    """Whether it is tried elsewhere under Kueue, and not in a cluster that is connected and has taken it here."""
+    """Whether it is tried elsewhere under Kueue, and not in a cluster that is connected and in which it is tried, or was taken, here."""
     active = [
         name.partition(" ")[2]
         for name, told in there.get("standing", {}).items()
         if name.startswith("cluster ") and told[0] == "True"
     ]
-    return bool(one["nominated"]) and not one["cluster"] and ours["cluster"] in set(active) - {*one["nominated"]}
+    tried = {ours["cluster"], *ours["nominated"]}
+    return bool(one["nominated"]) and not one["cluster"] and bool(tried & set(active) - {*one["nominated"]})
 
 
 def _waits_for_its_class(name: str, one: Seen, there: Seen) -> bool:
@@ -160,6 +166,45 @@ def _line_of_kept(there: Seen, here: Seen) -> bool:
         )
         for name in kept_copies(there, here)
     )
+
+
+def _goes_on_otherwise_than_kept(world: ClustersWorld, number: int, before: Side, there: Side, here: Side) -> bool:
+    """Whether others go on otherwise since a copy was kept that was evicted in its worker, or the manager has heard of that here alone."""
+    heard = any(
+        evictions(here[MANAGER]["workloads"][name]) > evictions(one)
+        for place in WORKERS
+        for name in kept_copies(there[place], here[place])
+        if (one := there[MANAGER]["workloads"].get(name)) is not None and name in here[MANAGER]["workloads"]
+    )
+    in_line = any(_line_of_kept(there[place], here[place]) for place in WORKERS)
+    return heard or in_line or _is_done_to_kept(world, number, before, there, here)
+
+
+def _is_done_to_kept(world: ClustersWorld, number: int, before: Side, there: Side, here: Side) -> bool:
+    """Whether something is done to a job in a worker that was there by such a copy alone."""
+    step = world.steps[number].step
+    return step.kind == "Job" and any(
+        evictions(before[place]["workloads"].get(step.name, {"evictions": []}))
+        and step.name in before[place]["jobs"]
+        and (step.name in there[place]["workloads"]) != (step.name in here[place]["workloads"])
+        for place in world.steps[number].places
+        if place in WORKERS
+    )
+
+
+def _is_of_another_template(world: ClustersWorld, number: int, there: Seen, here: Seen) -> bool:
+    """Whether a job or its copy in a worker has other pods since somebody changed the template of the job in the manager."""
+    changed = {
+        one.step.name
+        for one in world.steps[: number + 1]
+        if MANAGER in one.places and "template" in one.step.value.get("spec", {}) and one.step.verb == "merge"
+    }
+    return any(_pods_of(name, there) != _pods_of(name, here) for name in changed)
+
+
+def _pods_of(name: str, side: Seen) -> tuple[Any, Any]:
+    job, copy = side["jobs"].get(name, {}), side["workloads"].get(name, {}).get("copy", {})
+    return job.get("nodeSelector"), copy.get("podSets")
 
 
 def _was_rejected_early(there: Seen, here: Seen) -> bool:

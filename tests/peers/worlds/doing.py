@@ -123,7 +123,7 @@ async def collect(client: ApiRequests, resource: Resource, objects: Objects, *ow
     for (space, name), one in list(objects.items()):
         owned = one["metadata"].get("ownerReferences") or ()
         if owned and not living & {own["uid"] for own in owned} and not one["metadata"].get("deletionTimestamp"):
-            with suppress(ObjectMissing):
+            with suppress(ObjectMissing, ObjectConflict):
                 await client.delete(resource, space, name, uid=one["metadata"]["uid"])
 
 

@@ -45,7 +45,9 @@ def why_it_ends(world: World, number: int, both_before: tuple[Seen, Seen], there
         return "let in without pods"
     if ended := _why_others_hold_quota(world, number, both_before, there, here):
         return ended
-    if ended := why_nodes_end_it(both_before[0], there, here) or _why_no_place(world, number, there, here):
+    if ended := why_nodes_end_it(both_before[0], there, here) or _why_no_place(
+        world, number, both_before[0], there, here
+    ):
         return ended
     if _stays_deactivated(there, here):
         return "not reactivated"
@@ -108,7 +110,7 @@ def _keeps_its_place(step: Step, there: Seen, here: Seen) -> bool:
     )
 
 
-def _why_no_place(world: World, number: int, there: Seen, here: Seen) -> str:
+def _why_no_place(world: World, number: int, before: Seen, there: Seen, here: Seen) -> str:
     """The name of a difference of workloads that have a place here alone, if it comes of how Kueue looks for one."""
     sides = {
         name: (one, here["workloads"][name]) for name, one in there["workloads"].items() if name in here["workloads"]
@@ -121,6 +123,10 @@ def _why_no_place(world: World, number: int, there: Seen, here: Seen) -> str:
     said = {name: sides[name][0]["conditions"].get("QuotaReserved") for name in only_here}
     if all(map(lacks_room, said.values())) and _lies_on_a_smaller_node(world, number, there):
         return "less than nothing"
+    if all(map(lacks_room, said.values())) and _has_left_domains(
+        before, there, {there["workloads"][name]["door"] for name in only_here}
+    ):
+        return "domains of another tree"
     led = all(said[name] is None and is_led(world, name) for name in only_here)
     return "led without a place" if led else ""
 
@@ -129,6 +135,12 @@ def _holds_without_a_place(world: World, name: str, there: Seen) -> bool:
     """Whether Kueue counts the quota of a leader and its workers of which it has never said anything."""
     mine = there["workloads"][name]
     return is_led(world, name) and "QuotaReserved" not in mine["conditions"] and _reserves_more(there, mine["door"])
+
+
+def _has_left_domains(before: Seen, there: Seen, doors: set[str]) -> bool:
+    """Whether somebody has left domains in this step who was let in by other queues than those."""
+    left = [one for name, one in before["workloads"].items() if not holds(there["workloads"].get(name, {"pods": {}}))]
+    return any(one["door"] not in doors and any("domains" in pods for pods in one["pods"].values()) for one in left)
 
 
 def _lies_on_a_smaller_node(world: World, number: int, there: Seen) -> bool:

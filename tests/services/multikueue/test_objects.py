@@ -21,6 +21,7 @@ from services.multikueue.objects import (
     step_patch,
 )
 from services.multikueue.plan import Outline
+from services.multikueue.remote_workloads import remote_workload_fact
 
 ORIGIN = "kueue.x-k8s.io/multikueue-origin"
 NOW = 1_700_000_000_000
@@ -56,6 +57,16 @@ def test_a_copy_names_the_queue_that_its_workload_names_by_now() -> None:
     assert remote_workload(before, "here", queue="other")["spec"] == {"queueName": "other", "priority": 1}
     gated = remote_workload(before, "here", queue="other", gated=True)["spec"]
     assert (gated["queueName"], len(gated["preemptionGates"])) == ("other", 1)
+
+
+def test_a_copy_may_run_as_long_as_its_workload_may_by_now() -> None:
+    local = {"apiVersion": "v", "kind": "Workload", "metadata": {"name": "a", "namespace": "team"}}
+    before = {**local, "spec": {"maximumExecutionTimeSeconds": 5}}
+    copy = remote_workload(before, "here", max_execution=9000)
+    assert copy["spec"] == {"maximumExecutionTimeSeconds": 9}
+    assert remote_workload_fact("w1", copy).max_execution == 9000
+    endless = remote_workload(before, "here")
+    assert (endless["spec"], remote_workload_fact("w1", endless).max_execution) == ({}, 0)
 
 
 def test_a_copy_has_neither_owner_nor_status_and_says_who_has_made_it() -> None:

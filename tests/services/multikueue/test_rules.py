@@ -84,7 +84,9 @@ class Manager(Story):
         self.told(*facts)
         return list(self.decided())
 
-    def copy(self, name: str, *, counts: int = 1, reason: str = "", **since: int) -> list[AnyEvent]:
+    def copy(
+        self, name: str, *, counts: int = 1, reason: str = "", max_execution: int | None = None, **since: int
+    ) -> list[AnyEvent]:
         """The copy in a cluster stands so: by condition, since when it is True."""
         self.version += 1
         conditions = {kind: RemoteCondition(since=at, reason=reason) for kind, at in since.items()}
@@ -96,6 +98,7 @@ class Manager(Story):
                 version=self.version,
                 queue="lq",
                 counts={"main": counts},
+                max_execution=max_execution,
                 conditions=conditions,
             )
         )
@@ -382,6 +385,27 @@ def test_who_names_another_queue_while_it_holds_quota_is_tried_in_that_though_it
     assert told.plan.remove == (("w1", "copy-w1"),)
     told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
     assert (told.plan.make, told.plan.queue) == (("w1", "w2"), "other")
+
+
+def test_who_may_run_longer_by_now_is_tried_anew_with_that_until_its_job_is_there() -> None:
+    told = Manager()
+    submitted = delegated()
+    told.after(submitted)
+    told.copy("w1")
+    assert told.plan.remove == (), "how long it may run there was not told"
+    told.copy("w2", max_execution=0)
+    assert told.plan.remove == ()
+    told.after(WorkloadChanged(workload=KEY, spec=replace(submitted.spec, max_execution=9_000_000)))
+    assert told.plan.remove == (("w2", "copy-w2"),)
+    told.after(RemoteWorkloadGone(cluster="w2", workload=KEY))
+    assert (told.plan.make, told.plan.max_execution) == (("w2",), 9_000_000)
+    told.copy("w2", max_execution=9_000_000)
+    assert told.plan.remove == ()
+    told.copy("w2", max_execution=9_000_000, Admitted=5)
+    told.synced()
+    told.after(WorkloadChanged(workload=KEY, spec=replace(submitted.spec, max_execution=1000)))
+    assert told.world.workloads[KEY].admitted, "its object stays as it is, and so does the copy by which it runs"
+    assert "w2" not in dict(told.plan.remove) and told.check == (CheckState.READY, 'The workload was admitted on "w2"')
 
 
 def test_a_cluster_that_is_lost_after_the_choice_is_waited_for_because_the_job_may_be_there() -> None:

@@ -12,6 +12,7 @@ from events.workload import (
     CheckState,
     EvictionOrdered,
     WorkloadChanged,
+    WorkloadDeleted,
     WorkloadParked,
     WorkloadQueued,
     WorkloadRequeued,
@@ -55,6 +56,27 @@ def test_what_is_missing_is_told_again_when_something_else_is_missing() -> None:
     assert room.steps() == [WorkloadQueued(workload=KEY, cluster_queue="none")]
     pending = "Workload is pending evaluation in the scheduling queue"
     assert room.told("QuotaReserved") == ("False", "PendingEvaluation", pending)
+
+
+def test_what_is_missing_is_told_of_one_that_comes_again_by_the_same_name() -> None:
+    room = Room(submitted(replace(SPEC, queue="new")))
+    room.steps()
+    room.tell(WorkloadDeleted(workload=KEY), replace(submitted(replace(SPEC, queue="new")), uid="another"))
+    room.steps()
+    assert room.told("QuotaReserved") == ("False", "Misconfigured", "LocalQueue new doesn't exist")
+
+
+def test_nobody_is_kept_among_those_without_a_queue_who_is_gone_or_has_one() -> None:
+    room = Room(submitted(replace(SPEC, queue="new")))
+    room.steps()
+    assert room.world.lines.of("").parked == {KEY: "Misconfigured"}
+    room.tell(LocalQueueObserved(namespace="team", name="new", cluster_queue="cq"))
+    assert room.steps() == [QUEUED]
+    assert room.world.lines.of("").empty
+    other = Room(submitted(replace(SPEC, queue="new")))
+    other.steps()
+    other.tell(WorkloadDeleted(workload=KEY))
+    assert other.world.lines.of("").empty
 
 
 def test_a_reason_that_an_attempt_gave_stays_until_the_next_attempt() -> None:

@@ -1,5 +1,6 @@
 """What is put into a job beside what its owner wrote leaves that in his words."""
 
+from events.api.labels import WORKLOAD
 from events.json_object import JsonObject
 from services.jobs.kinds.pod_readers import pods_of
 from services.jobs.kinds.table import JOB
@@ -24,6 +25,25 @@ def test_tolerations_stay_as_their_owner_has_written_them() -> None:
         begun = inject(job, pods, Injection(count=1, original=asked, tolerations=(LOOSE,)))
         assert begun["spec"]["template"]["spec"]["tolerations"] == [written, LOOSE]
         assert restore(begun, pods, asked)["spec"]["template"]["spec"]["tolerations"] == [written]
+
+
+def test_nodes_that_a_job_asks_for_beyond_the_workload_that_it_names_are_those_it_gets() -> None:
+    job = a_job()
+    job["spec"]["template"]["spec"]["nodeSelector"] = {"zone": "a"}
+    (pods,) = pods_of(JOB, job)
+    own, named = (Original(name="main", count=1, node_selector={"disk": "ssd"}, named=named) for named in (False, True))
+    given = {"node_selector": {"pool": "p"}, "annotations": {WORKLOAD: "w"}}
+    begun = inject(job, pods, Injection(count=1, original=named, **given))
+    wanted = {"zone": "a", "disk": "ssd", "pool": "p"}
+    assert begun["spec"]["template"]["spec"]["nodeSelector"] == wanted
+    other = Injection(count=1, original=named, node_selector={"pool": "other"}, annotations={WORKLOAD: "w"})
+    (pods,) = pods_of(JOB, begun)
+    assert inject(begun, pods, other)["spec"]["template"]["spec"]["nodeSelector"] == {"disk": "ssd", "pool": "other"}, (
+        "what was injected before does not stay"
+    )
+    (pods,) = pods_of(JOB, job)
+    alone = inject(job, pods, Injection(count=1, original=own, **given))
+    assert alone["spec"]["template"]["spec"]["nodeSelector"] == {"disk": "ssd", "pool": "p"}
 
 
 def test_another_operator_is_another_toleration() -> None:
