@@ -1,6 +1,6 @@
 """The one step of every fold: state and event in, state out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, get_args
 
 from events.billing import AccountsSet, CorrectionEntered, ExchangeRateSet, MonthClosed, PriceListSet
@@ -14,8 +14,10 @@ from events.quota import ClusterQueueObserved, LocalQueueObserved
 from events.setting_aside import SetAside
 from events.settings import SettingsObserved
 from events.workload_facts import WorkloadFact
+from projections.budgets.counting import follow as count_in_budgets
 from projections.budgets.counting import keep_budgets, tell_renewal, tell_threshold
 from projections.budgets.partitions import hear, note_told
+from projections.fair_sharing.admission_usage import follow as count_past_usage
 from projections.fair_sharing.admission_usage import keep_ledgers, settle_all
 from projections.folds.admission import AdmissionEvent, evolve_admission
 from projections.folds.claims import ClaimEvent, evolve_claims
@@ -40,6 +42,7 @@ from projections.folds.workloads import forget_written
 from projections.log_position import LogPosition
 from projections.partitions.homes import is_foreign
 from projections.queues.order import order_anew
+from projections.workloads.slices import slices_beside
 from projections.world import World
 
 Fold: TypeAlias = Callable[[World, Any, LogPosition], None]
@@ -60,6 +63,7 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:
     """Fold one event into the world; what the event does not touch stays as it is."""
     if isinstance(event, SettingsObserved):
         settle_all(world.settings, world.ledgers, world.trail, position.at)
+    beside = _of_the_same_job(world, event)
     # Asking for one class after the other costs more than most folds: there are some hundred of them.
     FOLDS[type(event)](world, event, position)
     take_up_again(world, event, position)
@@ -68,6 +72,18 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:
     for cluster_queue in keep_ledgers(world, event, position.at):
         order_anew(world, cluster_queue)
     keep_budgets(world, event, position.at)
+    for key in beside:
+        count_past_usage(world, key, position.at)
+        count_in_budgets(world, key, position.at)
+
+
+def _of_the_same_job(world: World, event: AnyEvent) -> Sequence[str]:
+    """Slices and variants of whose job an event tells, where what they use is counted: they may end with it."""
+    key = getattr(event, "workload", None)
+    if not (world.budgets or world.entered) or not isinstance(key, str):
+        return ()
+    slices = world.chains.get(key, ()) if key not in world.workloads else slices_beside(world, key)
+    return sorted({*slices, *world.variants.get(key, ())} - {key})
 
 
 def _fold_workload_fact(world: World, event: WorkloadFact, position: LogPosition) -> None:

@@ -48,9 +48,12 @@ class Trail:
         self.put(table[owner], key, None)
 
     def take(self, table: MutableMapping[K, dict[str, None]], owner: K, key: str) -> None:
-        """Remove a key of an owner; who has none left is forgotten, because there are more and more of those."""
-        self.drop(table[owner], key)
-        if not table[owner]:
+        """Remove a key of an owner, if he has it; who has none left is forgotten, because there are more and more of those."""
+        keys = table.get(owner)
+        if keys is None:
+            return
+        self.drop(keys, key)
+        if not keys:
             self.drop(table, owner)
 
     def clear(self, table: MutableMapping[K, V]) -> None:

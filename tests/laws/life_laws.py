@@ -56,7 +56,7 @@ def _broken_on(partition: str, log: Log, *, places: bool) -> list[str]:
             one.hear(event, position)
 
     def settled(fold: PartitionFold) -> None:
-        wrong = (*wrong_books(fold.world), *wrong_variants(fold.world))
+        wrong = (*wrong_books(fold.world), *wrong_sums(fold.world), *wrong_variants(fold.world))
         found.extend(f"{fold.partition}/{fold.base} {what}" for what in wrong)
 
     fold_up(partition, log, start=fold, listener=hear, settled=None if partition == CARDS else settled)
@@ -94,6 +94,17 @@ def wrong_books(world: World) -> Iterator[str]:
             one = world.workloads.get(each)
             if one is None or one.reserved or one.finished:
                 yield f"has {each} in the line of {name}, which does not wait"
+
+
+def wrong_sums(world: World) -> Iterator[str]:
+    """Of whom budgets and past usage count what is used, though they hold no quota, and whom a budget misses."""
+    holders = {key: name for name, those in world.holding.items() for key in those}
+    for key in sorted({*world.budgeted, *world.entered} - holders.keys()):
+        yield f"counts what {key} uses, which holds no quota"
+    for key, queue in sorted(holders.items()):
+        scopes = (f"ClusterQueue/{queue}", f"Namespace/{key.partition('/')[0]}")
+        if any(one in world.budgets for one in scopes) and key not in world.budgeted:
+            yield f"counts nothing of {key} in {scopes}"
 
 
 def wrong_variants(world: World) -> Iterator[str]:

@@ -13,14 +13,14 @@ from projections.workloads.pods import with_room
 def note_elastic_pod(world: DeviceState, pod: PodObserved) -> None:
     """Record whose pod it is, if its job is elastic."""
     if pod.elastic and pod.workload:
-        world.trail.put(world.elastic_pods.setdefault(pod.workload, {}), f"{pod.namespace}/{pod.name}", None)
+        world.trail.add(world.elastic_pods, pod.workload, f"{pod.namespace}/{pod.name}")
 
 
 def forget_elastic_pod(world: DeviceState, key: str) -> None:
     """The pod is gone: another one may have its place."""
     pod = world.pods.get(key)
     if pod is not None and pod.elastic:
-        world.trail.drop(world.elastic_pods.get(pod.workload, {}), key)
+        world.trail.take(world.elastic_pods, pod.workload, key)
         if pod.workload in world.workloads:
             world.work.mark_dirty(pod.workload)
 

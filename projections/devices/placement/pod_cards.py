@@ -132,11 +132,11 @@ def hold_at_gate(world: DeviceState, pod: PodObserved) -> None:
     key = f"{pod.namespace}/{pod.name}"
     before = world.pods.get(key)
     if before is not None and before.workload != pod.workload:
-        world.trail.drop(world.cards.care.gated.get(before.workload, {}), key)
+        world.trail.take(world.cards.care.gated, before.workload, key)
     if pod.gated and pod.workload:
-        world.trail.put(world.cards.care.gated.setdefault(pod.workload, {}), key, None)
+        world.trail.add(world.cards.care.gated, pod.workload, key)
     else:
-        world.trail.drop(world.cards.care.gated.get(pod.workload, {}), key)
+        world.trail.take(world.cards.care.gated, pod.workload, key)
 
 
 def leave_gate(world: DeviceState, key: str) -> None:
@@ -144,7 +144,7 @@ def leave_gate(world: DeviceState, key: str) -> None:
     pod = world.pods.get(key)
     if pod is None:
         return
-    world.trail.drop(world.cards.care.gated.get(pod.workload, {}), key)
+    world.trail.take(world.cards.care.gated, pod.workload, key)
     if pod.workload in world.workloads:
         world.work.mark_dirty(pod.workload)
 

@@ -19,16 +19,16 @@ def note_placed_pod(world: TopologyState, pod: PodObserved) -> None:
     """Record whose pod it is, if it is placed by topology."""
     key = f"{pod.namespace}/{pod.name}"
     if pod.topology is not None and pod.workload:
-        world.trail.put(world.placed_pods.setdefault(pod.workload, {}), key, None)
+        world.trail.add(world.placed_pods, pod.workload, key)
     else:
-        world.trail.drop(world.placed_pods.get(pod.workload, {}), key)
+        world.trail.take(world.placed_pods, pod.workload, key)
 
 
 def forget_placed_pod(world: TopologyState, key: str) -> None:
     """Forget a pod that was deleted: the one that comes in its stead may have its place."""
     pod = world.pods.get(key)
     if pod is not None:
-        world.trail.drop(world.placed_pods.get(pod.workload, {}), key)
+        world.trail.take(world.placed_pods, pod.workload, key)
 
 
 def placed_pod_sets(world: TopologyState, workload: Workload) -> tuple[PlacedPodSet, ...]:

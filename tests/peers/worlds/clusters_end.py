@@ -37,6 +37,8 @@ def why_clusters_end(world: ClustersWorld, number: int, before: Side, there: Sid
         return "class while it holds quota"
     if any(_has_ghost(world, place, there[place], here[place]) for place in WORKERS):
         return "ghost head"
+    if _moves_while_tried(world, number, there):
+        return "moves while it is tried"
     if _goes_on_otherwise_than_kept(world, number, before, there, here):
         return "copy kept"
     if any(_is_of_another_template(world, number, there[place], here[place]) for place in WORKERS):
@@ -178,6 +180,14 @@ def _goes_on_otherwise_than_kept(world: ClustersWorld, number: int, before: Side
     )
     in_line = any(_line_of_kept(there[place], here[place]) for place in WORKERS)
     return heard or in_line or _is_done_to_kept(world, number, before, there, here)
+
+
+def _moves_while_tried(world: ClustersWorld, number: int, there: Side) -> bool:
+    """Whether a job names another queue in this step while it holds quota and is tried elsewhere in the queue of before."""
+    placed = world.steps[number]
+    mine = there[MANAGER]["workloads"].get(placed.step.name)
+    moved = placed.step.verb == "move" and MANAGER in placed.places
+    return moved and mine is not None and holds(mine) and not mine["cluster"]
 
 
 def _is_done_to_kept(world: ClustersWorld, number: int, before: Side, there: Side, here: Side) -> bool:

@@ -83,8 +83,9 @@ def _change(made: PlacedStep, doors: list[str], chance: random.Random) -> Placed
     job = replace(made.step, verb="merge")
     if chance.random() < 0.3 and made.places == (MANAGER,):
         return PlacedStep(places=WORKERS, step=_change_there(job, chance))
+    least = int(made.step.value["metadata"].get("annotations", {}).get(JOB_MIN_PARALLELISM, 0))
     values: tuple[JsonObject, ...] = (
-        {"spec": {"parallelism": chance.choice((1, 2, 3))}},
+        {"spec": {"parallelism": least + chance.choice((1, 2, 3))}},
         {"spec": {"suspend": False}},
         {"spec": {"suspend": True}},
         {"spec": {"template": {"metadata": {"labels": {"more": "x"}}}}},

@@ -32,7 +32,8 @@ class JobsApart:
             case ("jobs", name, *_) if of_job := _of_job(name, one, there):
                 return of_job
             case ("workloads", name, "made", *_) | ("jobs", name, *_):
-                return "restored again" if self._world.changes(name, "template") and _was_evicted(name, there) else ""
+                stopped = _was_evicted(name, there) or self._world.changes(name, "suspend")
+                return "restored again" if self._world.changes(name, "template") and stopped else ""
             case ("workloads", name, "conditions", kind) if kind in _MADE_ANEW and one.there is None:
                 return "made anew" if _was_made_anew(name, here) else ""
             case ("workloads", name, "evictions") | ("workloads", name, "checks", _):
