@@ -4,6 +4,7 @@ from typing import TypeAlias, assert_never
 
 from msgspec.structs import replace
 
+from events.application import DecisionApplied
 from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
 from events.multikueue import (
@@ -117,14 +118,12 @@ def drop_dispatch(world: DispatchState, key: str) -> None:
 
 
 def miss_dispatch(world: DispatchState, event: AnyEvent, position: LogPosition) -> None:
-    """Fold that a workload holds quota no more or goes on as another slice, or that a cluster is gone or can't be reached."""
+    """Fold that a workload holds quota no more, is forgotten or goes on as another slice, or that a cluster is gone or can't be reached."""
     match event:
         case QuotaReleased() | WorkloadDeleted():
-            _miss_component(world, event.workload)
-            _leave_behind(world, event.workload)
-            world.trail.drop(world.dispatches, event.workload)
-            if event.workload in world.remotes:
-                world.remote_work.mark_dirty(event.workload)
+            _end(world, event.workload)
+        case DecisionApplied() if event.workload in world.dispatches and event.workload not in world.workloads:
+            _end(world, event.workload)  # It was kept no longer (docs/rules/eviction.md#orphans).
         case WorkloadSliceReplaced():
             _go_on(world, event, position)
         case ObjectRemoved(kind="MultiKueueCluster", name=cluster):
@@ -138,6 +137,15 @@ def miss_dispatch(world: DispatchState, event: AnyEvent, position: LogPosition) 
                     note_due(world, key, dispatch)
         case _:
             pass
+
+
+def _end(world: DispatchState, key: str) -> None:
+    """The choice of a cluster counts no more."""
+    _miss_component(world, key)
+    _leave_behind(world, key)
+    world.trail.drop(world.dispatches, key)
+    if key in world.remotes:
+        world.remote_work.mark_dirty(key)
 
 
 def _go_on(world: DispatchState, event: WorkloadSliceReplaced, position: LogPosition) -> None:

@@ -25,6 +25,7 @@ from events.workload import (
     WorkloadSubmitted,
 )
 from events.workload_facts import WorkloadFact
+from projections.devices.placement.hanging_pods import forced_from
 from projections.folds.held_domains import hold_domains
 from projections.folds.workloads import change, evolve_workloads, leave, reclassify, submit
 from projections.log_position import LogPosition
@@ -227,5 +228,8 @@ def _move_pods(world: PreemptionState, before: str, by: str, position: LogPositi
         world.trail.drop(gated, key)
         note_pod(world, pod)
         world.trail.put(world.pods, key, pod)
+        forced = forced_from(pod)
+        if forced is not None:
+            world.review_at(forced, by)
         if not pod.cardless:
             world.cards.observe_pod(pod, position.at)

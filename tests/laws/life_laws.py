@@ -56,7 +56,12 @@ def _broken_on(partition: str, log: Log, *, places: bool) -> list[str]:
             one.hear(event, position)
 
     def settled(fold: PartitionFold) -> None:
-        wrong = (*wrong_books(fold.world), *wrong_sums(fold.world), *wrong_variants(fold.world))
+        wrong = (
+            *wrong_books(fold.world),
+            *wrong_sums(fold.world),
+            *wrong_tables(fold.world),
+            *wrong_variants(fold.world),
+        )
         found.extend(f"{fold.partition}/{fold.base} {what}" for what in wrong)
 
     fold_up(partition, log, start=fold, listener=hear, settled=None if partition == CARDS else settled)
@@ -105,6 +110,41 @@ def wrong_sums(world: World) -> Iterator[str]:
         scopes = (f"ClusterQueue/{queue}", f"Namespace/{key.partition('/')[0]}")
         if any(one in world.budgets for one in scopes) and key not in world.budgeted:
             yield f"counts nothing of {key} in {scopes}"
+    for scope, budget in sorted(world.budgets.items()):
+        counted = sum((Counter(one.usage) for one in world.budgeted.values() if scope in one.scopes), Counter[str]())
+        if +Counter(budget.running) != +counted:
+            yield f"has {scope} count {budget.running}, and those who hold quota there use {dict(counted)}"
+    for name, ledger in sorted(world.ledgers.items()):
+        entered = [one.running for one in world.entered.values() if one.local_queue == name]
+        if +Counter(ledger.running) != +sum(map(Counter, entered), Counter[str]()):
+            yield f"has {name} use {ledger.running}, and those who were admitted through it use {entered}"
+
+
+def wrong_tables(world: World) -> Iterator[str]:
+    """What is kept of workloads that are gone, or do not stand so any more."""
+    tables = {
+        "requests": world.requests,
+        "answered": world.answered,
+        "claims": world.claims,
+        "dispatches": world.dispatches,
+        "second_passes": world.second_passes,
+        "rejected": world.rejected,
+        "variants": world.variants,
+        "chains": dict.fromkeys(key for those in world.chains.values() for key in those),
+        "parts": dict.fromkeys(key for those in world.parts.values() for key in those),
+        "by_local_queue": dict.fromkeys(key for those in world.by_local_queue.values() for key in those),
+    }
+    for name, table in tables.items():
+        if gone := sorted(table.keys() - world.workloads.keys()):
+            yield f"keeps {gone} in {name}, which are gone"
+    for name in ("requests", "answered", "claims"):
+        if over := [key for key in sorted(tables[name]) if key in world.workloads and world.workloads[key].reserved]:
+            yield f"keeps {over} in {name}, which hold quota"
+    for name in world.lines.names():
+        line = world.lines.of(name)
+        for key in sorted({*line.waiting, *line.parked, *line.held.values()}):
+            if key not in world.workloads or world.workloads[key].line != name:
+                yield f"has {key} in the line of {name}, which is not there"
 
 
 def wrong_variants(world: World) -> Iterator[str]:

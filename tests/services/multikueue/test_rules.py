@@ -6,6 +6,7 @@ Rule: docs/rules/multikueue.md#dispatch
 import pytest
 from msgspec.structs import replace
 
+from events.application import DecisionApplied
 from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
 from events.multikueue import (
@@ -27,6 +28,7 @@ from events.multikueue import (
 from events.quota import AdmissionCheckObserved, CheckParameters, CheckRule, FlavorObserved, LocalQueueObserved
 from events.settings import SettingsObserved
 from events.topology import DelayedTopology, TopologyObserved, TopologyRequest
+from events.upkeep import DiscardReason, WorkloadDiscarded
 from events.workload import (
     CheckReported,
     CheckState,
@@ -363,6 +365,17 @@ def test_who_has_finished_leaves_nothing_behind() -> None:
     told = running()
     told.after(WorkloadFinished(workload=KEY, reason="Succeeded"))
     assert told.plan.remove == (("w1", "copy-w1"),) and told.plan.run is None
+
+
+def test_of_one_that_ran_elsewhere_and_is_kept_no_longer_no_choice_is_kept_either() -> None:
+    told = running()
+    told.after(WorkloadFinished(workload=KEY, reason="Succeeded"))
+    told.after(WorkloadDiscarded(workload=KEY, reason=DiscardReason.FINISHED))
+    assert KEY in told.world.dispatches
+    decided = told.world.workloads[KEY].decided
+    told.after(DecisionApplied(workload=KEY, partition="LOG_0", sequence=decided))
+    assert KEY not in told.world.workloads and KEY not in told.world.dispatches
+    assert told.plan.remove == (("w1", "copy-w1"),)
 
 
 def test_a_copy_that_asks_for_something_else_goes_and_is_made_again() -> None:

@@ -10,10 +10,12 @@ from events.control import ObjectRemoved
 from events.device import NodeObserved, PodObserved
 from events.pod import PodEndForced
 from events.selector import Effect, Taint
+from events.slices import WorkloadSliceReplaced
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from tests.services.queue_manager.waiting_room import KEY, MINUTE, SECOND, SPEC, Room, settings, submitted
 
+NEXT = "team/w-2"
 OUT_OF_REACH = NodeObserved(
     name="a", ready=False, taints=(Taint(key="node.kubernetes.io/unreachable", value="", effect=Effect.NO_SCHEDULE),)
 )
@@ -62,6 +64,15 @@ def test_it_is_ended_by_force_a_minute_after_it_should_have_been_gone_and_once(*
     assert forced(after(room, 600)) == []
     again = world_of(tables_of(room.world))
     assert again.forced_pods == {"team/p0": FORCED} and state_hash(again) == state_hash(room.world)
+
+
+def test_one_of_an_elastic_job_is_ended_in_time_also_when_another_slice_has_taken_it_over() -> None:
+    elastic = replace(SPEC, elastic=True)
+    room = Room(ON, OUT_OF_REACH).tell(submitted(elastic, reserved=True, admitted_at=MINUTE))
+    room.tell(replace(POD, elastic=True), replace(submitted(elastic), workload=NEXT, uid="next"))
+    room.tell(WorkloadSliceReplaced(workload=KEY, by=NEXT, message=""))
+    assert room.world.pods["team/p0"].workload == NEXT
+    assert NEXT in after(room, 60).world.work.waiting("queue-manager")
 
 
 @pytest.mark.parametrize(
