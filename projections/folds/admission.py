@@ -298,11 +298,14 @@ def _let_next_slice_try(world: PreemptionState, workload: Workload) -> None:
         retry_refused(world.quota, world.lines, world.trail, workload.admission.cluster_queue)
 
 
-def _let_slices_elsewhere_try(world: PreemptionState, workload: Workload) -> None:
-    """A slice that holds quota in one ClusterQueue is waited for in another one to which its job was moved (docs/rules/elastic.md#waits)."""
+def _let_those_elsewhere_try(world: PreemptionState, workload: Workload) -> None:
+    """A slice or variant that holds quota in one ClusterQueue is waited for in another one to which its job was moved.
+
+    Rules: docs/rules/elastic.md#waits, docs/rules/variants.md#migration
+    """
     if workload.admission is None:
         return
-    for key in slices_beside(world, workload.key):
+    for key in (*slices_beside(world, workload.key), *sorted(world.variants.get(workload.spec.variant_of, ()))):
         other = world.workloads.get(key)
         if other is not None and other.line not in ("", workload.admission.cluster_queue):
             retry_refused(world.quota, world.lines, world.trail, other.line)
@@ -371,7 +374,7 @@ def give_back(world: PreemptionState, workload: Workload) -> None:
     leave_domains(world, workload)
     if release_quota(world.quota, world.holding, world.trail, workload):
         world.cards.note_leaving(workload.key)
-    _let_slices_elsewhere_try(world, workload)
+    _let_those_elsewhere_try(world, workload)
     if workload.admission is not None:
         # Of cards that were only proposed the accountant may never hear: to him it was gone before it had quota.
         world.cards.withdraw(workload.key, workload.admission.reservation)

@@ -116,21 +116,17 @@ def has_its_parent(world: WorkloadState, workload: Workload) -> bool:
     return parent is None or parent.applied > 0
 
 
-def admitted_sibling(world: WorkloadState, variant: Workload, cluster_queue: str) -> Workload | None:
-    """Another variant of the same workload that is admitted in this queue, if there is one."""
+def admitted_sibling(world: WorkloadState, variant: Workload) -> Workload | None:
+    """Another variant of the same workload that is admitted, be it in the queue from which the job was moved, if there is one."""
     if not variant.spec.variant_of:
         return None
-    return next(
-        (
-            one
-            for one in variants_of(world, variant.spec.variant_of)
-            if one.key != variant.key
-            and one.admitted
-            and one.admission is not None
-            and one.admission.cluster_queue == cluster_queue
-        ),
-        None,
-    )
+    others = (one for one in variants_of(world, variant.spec.variant_of) if one.key != variant.key)
+    return next((one for one in others if one.admitted and one.admission is not None), None)
+
+
+def is_admitted_in(variant: Workload, cluster_queue: str) -> bool:
+    """Whether a variant that is admitted is in this queue."""
+    return variant.admission is not None and variant.admission.cluster_queue == cluster_queue
 
 
 def better(queue: ClusterQueueObserved, one: Workload, other: Workload) -> bool:

@@ -13,7 +13,7 @@ from projections.workloads.lifecycle import Workload
 from projections.workloads.multikueue_check import check_of
 from projections.workloads.slices import replaced_slice
 from projections.workloads.state import WorkloadState
-from projections.workloads.variants import admitted_sibling, better
+from projections.workloads.variants import admitted_sibling, better, is_admitted_in
 
 _MORE_FAVORABLE = "A more favorable variant is already admitted"
 FAILED = frozenset({CheckState.RETRY, CheckState.REJECTED})
@@ -67,8 +67,11 @@ def slice_barrier(world: DeviceState, workload: Workload, queue: ClusterQueueObs
 
 
 def _variant_barrier(world: WorkloadState, workload: Workload, queue: ClusterQueueObserved) -> Barrier | None:
-    """Why a variant is not tried at all: its job runs on a better flavor (docs/rules/variants.md#migration)."""
-    sibling = admitted_sibling(world, workload, queue.name)
-    if sibling is None or not better(queue, sibling, workload):
+    """Why a variant is not tried at all: its job runs on a better flavor, or in another queue (docs/rules/variants.md#migration)."""
+    sibling = admitted_sibling(world, workload)
+    if sibling is None or sibling.admission is None:
         return None
-    return "PendingEvaluation", _MORE_FAVORABLE, RequeueReason.GENERIC
+    if not is_admitted_in(sibling, queue.name):
+        where = sibling.admission.cluster_queue
+        return "PendingEvaluation", f"Variant {sibling.key} is admitted in ClusterQueue {where}", RequeueReason.GENERIC
+    return ("PendingEvaluation", _MORE_FAVORABLE, RequeueReason.GENERIC) if better(queue, sibling, workload) else None

@@ -172,7 +172,7 @@ def admission_of(world: QueueState, workload: Workload) -> list[Decision]:
     if workload.admission is None or not may_be_admitted(world, workload):
         return []
     queue = world.cluster_queues.get(workload.admission.cluster_queue)
-    if queue is not None and admitted_sibling(world, workload, queue.name) is not None:
+    if queue is not None and admitted_sibling(world, workload) is not None:
         # Its job runs as another variant, and is to run as one at a time.
         migration = migration_of(world, workload, queue)
         return list(order_migration(workload, migration.sibling)) if migration and migration.allowed else []

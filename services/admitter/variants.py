@@ -9,7 +9,7 @@ from events.quota import ClusterQueueObserved
 from events.variants import MigrationOrdered
 from projections.workloads.lifecycle import Workload
 from projections.workloads.state import WorkloadState
-from projections.workloads.variants import admitted_sibling, better, may_migrate_to
+from projections.workloads.variants import admitted_sibling, better, is_admitted_in, may_migrate_to
 
 MIGRATION_NOT_ALLOWED = "Target flavor is below LastAcceptableFlavorName"
 
@@ -23,8 +23,8 @@ class Migration(NamedTuple):
 
 def migration_of(world: WorkloadState, workload: Workload, queue: ClusterQueueObserved) -> Migration | None:
     """What a variant would take the place of, if its job runs on a worse flavor."""
-    sibling = admitted_sibling(world, workload, queue.name)
-    if sibling is None or not better(queue, workload, sibling):
+    sibling = admitted_sibling(world, workload)
+    if sibling is None or not is_admitted_in(sibling, queue.name) or not better(queue, workload, sibling):
         return None
     return Migration(sibling, may_migrate_to(queue, workload))
 
