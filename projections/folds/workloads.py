@@ -297,6 +297,8 @@ def change(world: PreemptionState, workload: Workload, event: WorkloadChanged, p
     world.put_workload(changed)
     if changed.admission is not None and _easier_to_preempt(workload, changed):
         world.quota.note_easier_victim(changed.admission.cluster_queue)
+    elif changed.admission is not None and _easier_to_preempt(changed, workload):
+        world.quota.touch(changed.admission.cluster_queue)  # Who was asked to make room for others may not have to.
     if moved:
         _index(world.by_local_queue, world.trail, changed)
     if moved or changed.equivalence != workload.equivalence:
