@@ -295,16 +295,13 @@ def change(world: PreemptionState, workload: Workload, event: WorkloadChanged, p
         changed = replace(changed, seen=position.sequence)
     changed = reclassify(world, changed)
     world.put_workload(changed)
-    if changed.admission is not None and _easier_to_preempt(workload, changed):
-        world.quota.note_easier_victim(changed.admission.cluster_queue)
-    elif changed.admission is not None and _easier_to_preempt(changed, workload):
-        world.quota.touch(changed.admission.cluster_queue)  # Who was asked to make room for others may not have to.
+    if changed.admission is not None:
+        _note_victim(world, changed.admission.cluster_queue, workload, changed)
     if moved:
         _index(world.by_local_queue, world.trail, changed)
     if moved or changed.equivalence != workload.equivalence:
-        end_request(
-            world.requests, world.answered, world.trail, workload.key
-        )  # The victims were chosen for what it asked for before.
+        # The victims were chosen for what it asked for before.
+        end_request(world.requests, world.answered, world.trail, workload.key)
     if not workload.line:
         return
     line = world.lines.of(workload.line)
@@ -337,6 +334,13 @@ def _others(before: Workload, after: Workload) -> bool:
 def _shown(spec: WorkloadSpec) -> tuple[object, ...]:
     """What its object shows of what it asks for."""
     return spec.queue, spec.pod_sets, spec.priority, spec.priority_class, spec.max_execution, spec.gated_by
+
+
+def _note_victim(world: PreemptionState, cluster_queue: str, before: Workload, after: Workload) -> None:
+    if _easier_to_preempt(before, after):
+        world.quota.note_easier_victim(cluster_queue)
+    elif _easier_to_preempt(after, before):
+        world.quota.touch(cluster_queue)  # Whoever waits for its room may not get it.
 
 
 def _easier_to_preempt(before: Workload, after: Workload) -> bool:
