@@ -79,8 +79,8 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:
 
 def _of_the_same_job(world: World, event: AnyEvent) -> Sequence[str]:
     """Slices and variants of whose job an event tells, where what they use is counted: they may end with it."""
-    key = getattr(event, "workload", None)
-    if not (world.budgets or world.entered) or not isinstance(key, str):
+    key = getattr(event, "workload", None) if world.budgets or world.entered else None
+    if not isinstance(key, str):
         return ()
     slices = world.chains.get(key, ()) if key not in world.workloads else slices_beside(world, key)
     return sorted({*slices, *world.variants.get(key, ())} - {key})

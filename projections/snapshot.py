@@ -39,7 +39,6 @@ from projections.checks.dispatch_due import note_due
 from projections.configuration import TABLES, ConfigurationTables
 from projections.devices.holdings.card_care import ReportedDrift, Suspect
 from projections.devices.holdings.card_holdings import Holding
-from projections.devices.placement.hanging_pods import forced_from
 from projections.devices.registration.card_health import CardHealth
 from projections.fair_sharing.ledger import Entered, UsageRecord
 from projections.json_in_pieces import fields_as_json, rows_as_json
@@ -313,9 +312,6 @@ def _world_of(tables: Tables, workloads: Iterable[SavedWorkload]) -> World:  # n
         if not world.pods[key].cardless:
             world.cards.observe_pod(world.pods[key])
         note_pod(world, world.pods[key])
-        forced = forced_from(world.pods[key])
-        if forced is not None:
-            world.review_at(forced, world.pods[key].workload)
     for name in CareTables.__struct_fields__:
         table = getattr(world.cards.care, name)
         table.clear()

@@ -8,6 +8,9 @@ from events.api.meta import ApiCondition, ApiStruct, ObjectMeta, Quantity
 from events.api.pods import ApiToleration, PodTemplate
 from events.api.topology import ApiTopologyAssignment
 
+MAXIMUM_EXECUTION_TIME = "maximumExecutionTimeSeconds"
+"""The field of its specification that says how many seconds it may run."""
+
 
 class ApiSliceConstraint(ApiStruct, frozen=True, kw_only=True):
     """So many pods in succession stay inside one domain of a level."""

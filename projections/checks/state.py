@@ -2,7 +2,6 @@
 
 from typing import Protocol
 
-from events.event import Millis
 from events.multikueue import QuotaAutomationSettled, RemoteQueuesObserved, RemoteWorkloadObserved
 from events.provisioning import ProvisioningConfigObserved, ProvisioningRequestObserved
 from projections.checks.dispatch import Dispatch
@@ -37,7 +36,3 @@ class DispatchState(ProvisioningState, Protocol):
     """By cluster queue, what was decided last about its quota."""
     automation_work: WorkQueue
     """Cluster queues whose quota may have to follow that of other clusters otherwise than before: a hint."""
-
-    def review_at(self, due: Millis, workload: str) -> None:
-        """Have a workload looked at then: something about it falls due."""
-        ...

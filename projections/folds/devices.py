@@ -27,7 +27,6 @@ from events.device import (
 from events.device_config import DeviceConfigObserved, NodeConfigsObserved
 from projections.devices.holdings.card_care import OVERDUE, ReportedDrift, Suspect
 from projections.devices.holdings.card_holdings import holding_key
-from projections.devices.placement.hanging_pods import forced_from
 from projections.devices.placement.pod_cards import assign, forget_assignments, keep_assignments
 from projections.folds.changed_configuration import flavor_changed, readjust, reconfigured
 from projections.folds.refused_objects import accept
@@ -169,9 +168,6 @@ def _see_pod(world: World, event: PodObserved, position: LogPosition) -> None:
     accept(world, "Pod", event.namespace, event.name)
     if not event.cardless and world.cards.observe_pod(event, position.at):
         retry_all_refused(world)
-    forced = forced_from(event)
-    if forced is not None:
-        world.review_at(forced, event.workload)
     suspect = world.cards.care.suspects.get(f"{event.namespace}/{event.name}")
     if suspect is not None:
         world.look_again(suspect.since + OVERDUE)

@@ -25,7 +25,6 @@ from events.workload import (
     WorkloadSubmitted,
 )
 from events.workload_facts import WorkloadFact
-from projections.devices.placement.hanging_pods import forced_from
 from projections.folds.held_domains import hold_domains
 from projections.folds.workloads import change, evolve_workloads, leave, reclassify, submit
 from projections.log_position import LogPosition
@@ -216,20 +215,15 @@ def _hand_over(world: PreemptionState, old: Workload, by: str, position: LogPosi
 
 def _move_pods(world: PreemptionState, before: str, by: str, position: LogPosition) -> None:
     """The pods of a slice are another's from now on."""
-    gated = world.cards.care.gated.get(before, {})
     keys = {
         *world.cards.living.get(before, ()),
-        *gated,
+        *world.cards.care.gated.get(before, ()),
         *world.placed_pods.get(before, ()),
         *world.elastic_pods.get(before, ()),
     }
     for key in sorted(keys):
         pod = replace(world.pods[key], workload=by)
-        world.trail.drop(gated, key)
         note_pod(world, pod)
         world.trail.put(world.pods, key, pod)
-        forced = forced_from(pod)
-        if forced is not None:
-            world.review_at(forced, by)
         if not pod.cardless:
             world.cards.observe_pod(pod, position.at)

@@ -50,3 +50,7 @@ class WorkloadState(Configuration, Protocol):
     def cluster_queue_of(self, workload: Workload) -> ClusterQueueObserved | None:
         """The cluster queue that the workload's local queue leads to, if both are there."""
         ...
+
+    def review_at(self, due: Millis, workload: str) -> None:
+        """Have a workload looked at then: something about it falls due."""
+        ...

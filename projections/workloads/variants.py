@@ -121,7 +121,7 @@ def admitted_sibling(world: WorkloadState, variant: Workload) -> Workload | None
     if not variant.spec.variant_of:
         return None
     others = (one for one in variants_of(world, variant.spec.variant_of) if one.key != variant.key)
-    return next((one for one in others if one.admitted and one.admission is not None), None)
+    return acting_among(others)
 
 
 def is_admitted_in(variant: Workload, cluster_queue: str) -> bool:

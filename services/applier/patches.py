@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from events.api.labels import ADMISSION_GATED_BY, DECISION, JOB_UID, POD_SETS
+from events.api.workload import MAXIMUM_EXECUTION_TIME
 from events.job_kind import JobKind
 from events.json_object import JsonMapping, JsonObject, object_at, objects_at
 from events.json_path import difference, look, put, total
@@ -12,7 +13,6 @@ from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
 from projections.workloads.preemption_gates import has_gates_of_others, turned_by_others
 from services.applier.plan import Application
 from services.applier.workloads.workload_manifest import (
-    TIME,
     gates_of,
     is_of_group,
     pod_sets_digest,
@@ -208,7 +208,7 @@ def spec_differs(found: JsonObject, workload: Workload) -> bool:
         return True
     if workload.finished:
         return False
-    others = not workload.admitted and spec.get(TIME) != seconds_of(workload.spec.max_execution)
+    others = not workload.admitted and spec.get(MAXIMUM_EXECUTION_TIME) != seconds_of(workload.spec.max_execution)
     if workload.reserved:
         return others or bool(_smaller(found, workload))
     return (
@@ -268,11 +268,11 @@ def spec_patch(found: JsonObject, workload: Workload, templates: dict[str, JsonO
         if _class_differs(found, workload):
             fields["priorityClassRef"] = wanted["priorityClassRef"]
         if workload.reserved and not workload.admitted:
-            fields[TIME] = wanted.get(TIME)
+            fields[MAXIMUM_EXECUTION_TIME] = wanted.get(MAXIMUM_EXECUTION_TIME)
         return {"metadata": meta, "spec": {"priority": wanted["priority"], **fields}}
     gates = {} if workload.in_cluster.prebuilt else {ADMISSION_GATED_BY: gates_of(workload) or None}
     meta["annotations"] = {POD_SETS: pod_sets_digest(workload), **gates}
-    kept = {"priorityClassRef": None, TIME: None, **wanted}
+    kept = {"priorityClassRef": None, MAXIMUM_EXECUTION_TIME: None, **wanted}
     kept.pop("active")
     return {"metadata": meta, "spec": kept}
 

@@ -16,6 +16,7 @@ from events.api.labels import (
     QUEUE_NAME,
     WORKLOAD_SLICE_REPLACEMENT_FOR,
 )
+from events.api.workload import MAXIMUM_EXECUTION_TIME
 from events.event import Millis
 from events.job_kind import JobKind
 from events.json_object import JsonMapping, JsonObject, object_at, objects_at
@@ -29,7 +30,6 @@ from services.jobs.kinds.serving import templates_of
 from services.jobs.kinds.table import JOB, LEADER_WORKER_SET, POD, STATEFUL_SET, TRAIN_JOB
 from services.jobs.kinds.train_job import unpatched
 from services.multikueue.plan import Outline
-from services.multikueue.remote_workloads import MAXIMUM_EXECUTION_TIME
 
 _GENERATED = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")
 _OWN = frozenset({DECISION, CITED, ESTIMATE})

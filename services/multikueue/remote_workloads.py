@@ -1,6 +1,7 @@
 """Copies of workloads in worker clusters, as facts."""
 
 from events.api.labels import CITED, ESTIMATE, MULTIKUEUE_GATE, MULTIKUEUE_ORIGIN, RESOURCE_IN_USE
+from events.api.workload import MAXIMUM_EXECUTION_TIME
 from events.citation import cited_in
 from events.event import Millis
 from events.json_object import JsonMapping, JsonObject, object_at, objects_at
@@ -12,7 +13,6 @@ from projections.workloads.lifecycle import DEACTIVATION_TARGET
 from services.runtime.cluster_port import Resource
 
 WORKLOADS = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="workloads", kind="Workload")
-MAXIMUM_EXECUTION_TIME = "maximumExecutionTimeSeconds"
 _TOLD = ("QuotaReserved", "Admitted", "Evicted", "Finished", "BlockedOnPreemptionGates")
 
 

@@ -17,10 +17,12 @@ GRACE: Millis = 60_000
 
 
 def note_hanging_pod(world: DeviceState, pod: PodObserved) -> None:
-    """Record whether a pod may come to be ended by force."""
+    """Record whether a pod may come to be ended by force, and have its workload looked at then."""
     key = f"{pod.namespace}/{pod.name}"
-    if _may_hang(pod):
+    due = forced_from(pod)
+    if due is not None:
         world.trail.put(world.hanging_pods, key, None)
+        world.review_at(due, pod.workload)
     else:
         world.trail.drop(world.hanging_pods, key)
     forced = world.forced_pods.get(key)

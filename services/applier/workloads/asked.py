@@ -1,9 +1,10 @@
 """What a Workload object asks for, told in brief: by that it is seen without a read whether it still asks for what its job does."""
 
 from events.api.labels import ADMISSION_GATED_BY, POD_SETS
+from events.api.workload import MAXIMUM_EXECUTION_TIME
 from events.json_object import JsonObject, object_at
 from projections.workloads.lifecycle import Workload
-from services.applier.workloads.workload_manifest import TIME, gates_of, pod_sets_digest, seconds_of
+from services.applier.workloads.workload_manifest import gates_of, pod_sets_digest, seconds_of
 
 
 def rank_in(found: JsonObject) -> tuple[int, str]:
@@ -27,7 +28,7 @@ def asked_in(found: JsonObject) -> str | None:
     if POD_SETS not in annotations:
         return None
     gates = annotations.get(ADMISSION_GATED_BY, "")
-    return _told(spec.get("queueName", ""), annotations[POD_SETS], spec.get(TIME), gates)
+    return _told(spec.get("queueName", ""), annotations[POD_SETS], spec.get(MAXIMUM_EXECUTION_TIME), gates)
 
 
 def asked_of(workload: Workload) -> str:

@@ -19,6 +19,7 @@ from events.api.labels import (
     WORKLOAD_SLICE_NAME,
     WORKLOAD_SLICE_REPLACEMENT_FOR,
 )
+from events.api.workload import MAXIMUM_EXECUTION_TIME
 from events.event import Millis
 from events.json_object import JsonObject
 from events.pod_set import ContainerShape, PodSet, PodShape
@@ -28,8 +29,6 @@ from projections.workloads.lifecycle import Workload, first_slice_name
 from projections.workloads.pods import made_of_pods
 from services.applier.manifests import texts, toleration
 from services.provisioning_kinds import PARAMETERS
-
-TIME = "maximumExecutionTimeSeconds"
 
 
 def workload_object(
@@ -69,7 +68,7 @@ def workload_spec(workload: Workload, templates: Mapping[str, JsonObject]) -> Js
         "podSets": [_pod_set(one, templates.get(one.name)) for one in asked.pod_sets],
     }
     if asked.max_execution is not None:
-        spec[TIME] = seconds_of(asked.max_execution)
+        spec[MAXIMUM_EXECUTION_TIME] = seconds_of(asked.max_execution)
     if asked.preemption_gates:
         spec["preemptionGates"] = [{"name": name} for name in asked.preemption_gates]
     if asked.priority_class is not None:

@@ -1,6 +1,7 @@
 """How a Workload may change: what is fixed while it holds quota (docs/rules/objects.md#immutable)."""
 
 from events.api.labels import ADMISSION_GATED_BY, WORKLOAD_SLICE_REPLACEMENT_FOR
+from events.api.workload import MAXIMUM_EXECUTION_TIME
 from events.json_object import JsonMapping, array_at, is_array, is_object, object_at, objects_at
 from events.settings import SettingsObserved
 from projections.feature_gates import enabled
@@ -47,7 +48,7 @@ def fixed_field_problems(old: JsonMapping, new: JsonMapping) -> list[Problem]:
         if before.get("queueName") != spec.get("queueName"):
             found.append(immutable("spec.queueName", spec.get("queueName")))
         found.extend(_class_changes(before.get("priorityClassRef"), spec.get("priorityClassRef")))
-    limit = "maximumExecutionTimeSeconds"
+    limit = MAXIMUM_EXECUTION_TIME
     if _admitted(old) and _admitted(new) and before.get(limit) != spec.get(limit):
         found.append(immutable(f"spec.{limit}", spec.get(limit)))
     was, name = object_at(old, "status").get("clusterName"), object_at(new, "status").get("clusterName")

@@ -49,6 +49,10 @@ class ClustersWorld(msgspec.Struct, frozen=True, kw_only=True):
         """Its namespace in each cluster, with which the names of all that is cluster-wide begin."""
         return f"w{self.seed}"
 
+    def chance(self, of: str) -> random.Random:
+        """What draws one of the things that it gets besides, so that no other one changes."""
+        return random.Random(f"{self.seed}/{CLUSTERS}/{of}")  # noqa: S311 - a world, not a secret
+
     def at(self, place: str) -> World:
         """One of its clusters as a world of its own, in which nothing is done by the steps of others."""
         steps = tuple(one.step if place in one.places else ELSEWHERE for one in self.steps)

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from events.json_object import JsonObject
-from tests.peers.worlds.clusters import CLUSTERS, MANAGER, PLACES, ClustersWorld, PlacedStep
+from tests.peers.worlds.clusters import MANAGER, PLACES, ClustersWorld, PlacedStep
 from tests.peers.worlds.drawn import HOST, KUEUE, RACK, ready_node
 
 _ASKED = "kueue.x-k8s.io/podset-{}-topology"
@@ -14,7 +14,7 @@ _ASKED = "kueue.x-k8s.io/podset-{}-topology"
 
 def with_topology(world: ClustersWorld) -> ClustersWorld:
     """Some worlds with a topology in each cluster, and nodes in the workers; the others as they are."""
-    chance = random.Random(f"{world.seed}/{CLUSTERS}/topology")  # noqa: S311 - a world, not a secret
+    chance = world.chance("topology")
     if chance.random() < 0.6:
         return world
     levels = chance.choice(((RACK, HOST), (RACK, HOST), (HOST,)))

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from events.api.labels import ADMISSION_GATED_BY, JOB_MIN_PARALLELISM, MAX_EXEC_TIME_SECONDS, QUEUE_NAME
 from events.json_object import JsonObject
-from tests.peers.worlds.clusters import CLUSTERS, MANAGER, PLACES, WORKERS, ClustersWorld, PlacedStep
+from tests.peers.worlds.clusters import MANAGER, PLACES, WORKERS, ClustersWorld, PlacedStep
 from tests.peers.worlds.clusters_topology import with_topology
 from tests.peers.worlds.drawn import Step
 
@@ -17,13 +17,9 @@ def varied_clusters(world: ClustersWorld) -> ClustersWorld:
     return _with_changes(_with_partial_jobs(_with_cohorts(with_topology(world))))
 
 
-def _chance(world: ClustersWorld, of: str) -> random.Random:
-    return random.Random(f"{world.seed}/{CLUSTERS}/{of}")  # noqa: S311 - a world, not a secret
-
-
 def _with_cohorts(world: ClustersWorld) -> ClustersWorld:
     """In some places of some worlds all queues lend to one another."""
-    chance = _chance(world, "cohorts")
+    chance = world.chance("cohorts")
     if chance.random() < 0.6:
         return world
     places = {place for place in PLACES if chance.random() < 0.5}
@@ -45,7 +41,7 @@ def _in_cohort(value: JsonObject, cohort: str, chance: random.Random) -> JsonObj
 
 def _with_partial_jobs(world: ClustersWorld) -> ClustersWorld:
     """In some worlds jobs are larger, and some of them may be smaller than they are."""
-    chance = _chance(world, "partial")
+    chance = world.chance("partial")
     if chance.random() < 0.7:
         return world
     return replace(world, steps=tuple(_maybe_smaller(one, chance) for one in world.steps))
@@ -65,7 +61,7 @@ def _maybe_smaller(placed: PlacedStep, chance: random.Random) -> PlacedStep:
 
 def _with_changes(world: ClustersWorld) -> ClustersWorld:
     """In some worlds people change jobs by hand, also in the cluster in which they run, and delete copies there."""
-    chance = _chance(world, "changes")
+    chance = world.chance("changes")
     if chance.random() < 0.5:
         return world
     steps = list(world.steps)

@@ -121,12 +121,11 @@ def _why_no_place(world: World, number: int, before: Seen, there: Seen, here: Se
     if not only_here or any(holds(one) and not holds(ours) for one, ours in sides.values()):
         return ""
     said = {name: sides[name][0]["conditions"].get("QuotaReserved") for name in only_here}
-    if all(map(lacks_room, said.values())) and _lies_on_a_smaller_node(world, number, there):
-        return "less than nothing"
-    if all(map(lacks_room, said.values())) and _has_left_domains(
-        before, there, {there["workloads"][name]["door"] for name in only_here}
-    ):
-        return "domains of another tree"
+    if all(map(lacks_room, said.values())):
+        if _lies_on_a_smaller_node(world, number, there):
+            return "less than nothing"
+        if _has_left_domains(before, there, {there["workloads"][name]["door"] for name in only_here}):
+            return "domains of another tree"
     led = all(said[name] is None and is_led(world, name) for name in only_here)
     return "led without a place" if led else ""
 
