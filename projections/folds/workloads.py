@@ -340,7 +340,7 @@ def _note_victim(world: PreemptionState, cluster_queue: str, before: Workload, a
     if _easier_to_preempt(before, after):
         world.quota.note_easier_victim(cluster_queue)
     elif _easier_to_preempt(after, before):
-        world.quota.touch(cluster_queue)  # Whoever waits for its room may not get it.
+        world.quota.note_change(cluster_queue)  # Whoever waits for its room may not get it.
 
 
 def _easier_to_preempt(before: Workload, after: Workload) -> bool:

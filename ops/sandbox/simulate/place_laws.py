@@ -103,7 +103,7 @@ class PlaceLaws:
             stays = pods if shrunk else stays
             for host in sorted(pods):
                 if pods[host] > stays[host]:
-                    self._hold_capacity(one.topology.flavor, host, position)
+                    self._hold_capacity(one.topology, host, position)
 
     def _lie_there(self, key: str, assignments: Sequence[PodSetAssignment], *, anew: bool) -> bool:
         """Whether all pods that stay after a shrink lie where pods are placed from now on, with their cards."""
@@ -159,27 +159,28 @@ class PlaceLaws:
         if len(moved) > 1 or any(pods.get(host) for host in moved):
             self._report(position, f"moves pods of {key} that had a host: from {dict(lies)} to {dict(pods)}")
 
-    def _hold_capacity(self, flavor: str, host: _Host, position: LogPosition) -> None:
+    def _hold_capacity(self, placed: TopologyPlacement, host: _Host, position: LogPosition) -> None:
+        """The host has room for all that lies there, of what is asked for by whoever is placed: of other things pods of others may have taken more."""
         nodes = [one for one in self._world.nodes.values() if one.labels.get(HOSTNAME) == host]
         left: Counter[str] = Counter()
         for node in nodes:
             left.update(node.allocatable)
             left.subtract(self._world.node_usage.get(node.name, {}))
-        asked: set[str] = set()
         for held in self._world.domains.held().values():
             for one in held:
                 count = _by_host(one.assignment)[host]
                 if count:
                     left.subtract(_times({**one.requests, PODS: 1}, count))
-                    asked |= {*one.requests, PODS}
         # Resources that count cards are none of what a node offers: the laws of cards hold for them.
         over = {
             resource: -left[resource]
-            for resource in sorted(asked)
+            for resource in sorted({*placed.requests, PODS})
             if left[resource] < 0 and any(resource in node.allocatable for node in nodes) and not _of_cards(resource)
         }
         if over or not nodes:
-            self._report(position, f"lets more pods of flavor {flavor} lie on {host} than it has room for: {over}")
+            self._report(
+                position, f"lets more pods of flavor {placed.flavor} lie on {host} than it has room for: {over}"
+            )
 
     def _in_domains(self, placed: TopologyPlacement, level: int) -> Counter[tuple[str, ...]]:
         found: Counter[tuple[str, ...]] = Counter()
