@@ -241,7 +241,10 @@ class Running:
         """Have the clock on record if it is not the wall's."""
         clock = self.ports.clock
         if isinstance(clock, ScaledClock) and clock.scale > 1:
-            await record_rate(control, self.control, round(clock.scale * 1000), clock.began)
+            rate, since = round(clock.scale * 1000), clock.began
+            await self._bus.until_answered(
+                CONTROL, "record the clock", lambda: record_rate(control, self.control, rate, since)
+            )
 
     async def _follow_control(self, control: Stream) -> None:
         """What is skipped from now on lifts what it had halted."""

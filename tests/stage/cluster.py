@@ -71,8 +71,8 @@ class Cluster(Protocol):
         """How many changes of objects of one kind there were so far."""
         ...
 
-    async def until(self, holds: Callable[[], bool], check: Callable[[], None] = lambda: None) -> None:
-        """Wait for changes until something holds; `check` may raise what makes waiting useless."""
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait for changes until something holds."""
         ...
 
     async def restart(self, *, forget: bool = False) -> None:
@@ -165,11 +165,10 @@ class Embedded:
     def changes(self, key: str) -> int:
         return sum(change.key == key for change in self.embedded.store.history)
 
-    async def until(self, holds: Callable[[], bool], check: Callable[[], None] = lambda: None) -> None:
+    async def until(self, holds: Callable[[], bool]) -> None:
         queue = self.embedded.store.watch()
         try:
             while not holds():
-                check()
                 try:
                     await asyncio.wait_for(queue.get(), PATIENCE_S)
                 except TimeoutError:

@@ -151,12 +151,11 @@ class Real:
     def changes(self, key: str) -> int:
         return self._caches.followed[key].changes
 
-    async def until(self, holds: Callable[[], bool], check: Callable[[], None] = lambda: None) -> None:
+    async def until(self, holds: Callable[[], bool]) -> None:
         news: asyncio.Queue[str] = asyncio.Queue()
         self._caches.news.add(news)
         try:
             while not holds():
-                check()
                 if self._playing is not None and self._playing.done():
                     self._playing.result()
                 try:

@@ -21,7 +21,8 @@ from ops.production.wiring import Ports, Running
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
 from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node
 from services.runtime.cluster_port import Resource
-from tests.stage.cluster import Cluster, Embedded, end_pods
+from services.runtime.own_task import stopped
+from tests.stage.cluster import WORKLOADS, Cluster, Embedded, end_pods
 from tests.stage.processes import Order, ServiceProcess
 
 SCALE = 20
@@ -97,6 +98,8 @@ class Stage:
         self.client: KubeClient
         self.ports: Ports
         self.tasks: list[asyncio.Task[None]] = []
+        self.beside: tuple[Stage, ...] = ()
+        """Those of other clusters in the same story."""
         self.processes: list[ServiceProcess] = []
         self._opened: AsyncExitStack
 
@@ -171,13 +174,31 @@ class Stage:
         return list(self.cluster.of(key).values())
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Wait for changes of the cluster until something holds."""
-        await self.cluster.until(holds, self._check)
+        """Wait for changes of the cluster until something holds. Raises what a service on any stage of the story has died of."""
+        waiting = asyncio.create_task(self.cluster.until(holds))
+        try:
+            while not waiting.done():
+                serving = [task for stage in self._story() for task in stage.tasks if not _has_ended_well(task)]
+                await asyncio.wait([waiting, *serving], return_when=asyncio.FIRST_COMPLETED)
+                if not waiting.done():
+                    for task in serving:
+                        if task.done():
+                            task.result()
+            waiting.result()
+        except asyncio.CancelledError as ended:
+            ended.add_note("\n".join(stage.stands() for stage in self._story()))
+            raise
+        finally:
+            await stopped(waiting)
 
-    def _check(self) -> None:
-        for task in self.tasks:
-            if task.done():
-                task.result()
+    def _story(self) -> tuple["Stage", ...]:
+        return (self, *(stage for stage in self.beside if stage is not self))
+
+    def stands(self) -> str:
+        """How pods and workloads stand here, of a story that has come to no end."""
+        pods = {name: one.get("status", {}).get("phase") for name, one in self.of("pods").items()}
+        told = {name: one.get("status", {}).get("conditions") for name, one in self.of(WORKLOADS).items()}
+        return f"{self.folder.name}: pods: {pods}; workloads: {told}"
 
     async def end_pods(self, job: str) -> None:
         """Have the pods of a Job end well."""
@@ -196,3 +217,7 @@ class Stage:
             )
             for name in names
         )
+
+
+def _has_ended_well(task: asyncio.Task[None]) -> bool:
+    return task.done() and not task.cancelled() and task.exception() is None

@@ -8,6 +8,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from events.subjects import FACTS
@@ -76,6 +77,26 @@ async def test_services_wait_for_a_bus_that_comes_later_and_go_on_when_it_freeze
     finally:
         await stopped(task)
         await ports.bus.close()
+
+
+async def test_services_whose_clock_can_not_be_put_on_record_yet_wait_until_it_can(
+    embedded_stage: Stage, server: NatsServer
+) -> None:
+    await server.start()
+    bus = await connect(server.url, max_bytes=100)
+    ports = replace(embedded_stage.ports, bus=bus)
+    running = Running(ports)
+    task, health = asyncio.create_task(running.run()), Health(running)
+    try:
+        await said(health, "CONTROL takes nothing")
+        jetstream = bus.client.jetstream()
+        for info in await jetstream.streams_info():
+            await jetstream.update_stream(info.config.evolve(max_bytes=-1))
+        await said(health, "")
+        assert not task.done()
+    finally:
+        await stopped(task)
+        await bus.close()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limits of another process are set on Linux only")
