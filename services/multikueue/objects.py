@@ -24,7 +24,7 @@ from events.json_path import difference, locate, put
 from events.timestamp import format_timestamp
 from services.jobs.job_status import finished_of, is_suspended
 from services.jobs.kinds.pod_readers import pods_of
-from services.jobs.kinds.pods import is_leaving, is_over
+from services.jobs.kinds.pods import is_gated, is_leaving, is_over
 from services.jobs.kinds.ray import CLUSTER_AT, with_groups
 from services.jobs.kinds.serving import templates_of
 from services.jobs.kinds.table import JOB, LEADER_WORKER_SET, POD, STATEFUL_SET, TRAIN_JOB
@@ -237,7 +237,7 @@ def may_be_made(kind: JobKind, local: JsonObject) -> bool:
 
 def parked_patch(kind: JobKind, local: JsonObject, at: Millis) -> JsonObject | None:
     """The merge patch by which a job that can't be asked any more looks as stopped as the manager takes it to be; None when it does."""
-    if kind in _SERVING or (kind is POD and (is_over(local) or is_leaving(local))):
+    if kind in _SERVING or (kind is POD and (is_over(local) or is_leaving(local) or not is_gated(local))):
         return None
     if kind is POD:
         before = dict(object_at(local, "status"))

@@ -31,6 +31,7 @@ from projections.partitions.homes import is_placed_here
 from projections.partitions.state import PlacedState
 from projections.workloads.lifecycle import ADMITTED, EVICTED, FINISHED, Workload, chain_of
 from projections.workloads.multikueue_check import check_of
+from projections.workloads.pods import has_live_pods
 from projections.workloads.slices import holder_of, is_replaced
 from services.jobs.kinds.managed_by import managed_by_path
 from services.jobs.kinds.managed_kinds import kinds_of
@@ -187,7 +188,7 @@ def _of_undecided(
         workload=workload.key,
         origin=origin,
         remove=_all(left),
-        park=waits and workload.evicted and not copies,
+        park=not copies and ((waits and workload.evicted) or (bool(name) and _looks_as_if_it_ran(workload))),
         elsewhere=connected_but(world, ""),
     )
 
@@ -213,6 +214,7 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
         wanted = {name for name in dispatch.clusters if connected(world, name)} if not workload.evicted else set[str]()
         standing = standing_copies(world, workload)
         stale = {name: one.uid for name, one in copies.items() if name not in wanted or name not in standing}
+        nothing_runs = not (stale or dispatch.follows)
         return RemotePlan(
             workload=workload.key,
             origin=origin,
@@ -229,8 +231,8 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
             amend=_outdated(workload, {name: one for name, one in copies.items() if name not in stale}),
             outline=_outline(workload),
             run=_by_slice_before(world, workload, dispatch),
-            park=_has_stopped(world, workload, dispatch, copies),
-            elsewhere=connected_but(world, ""),
+            park=_has_stopped(world, workload, dispatch, copies) or (nothing_runs and _looks_as_if_it_ran(workload)),
+            elsewhere=tuple(name for name in connected_but(world, "") if not (nothing_runs and name in copies)),
         )
     if dispatch.unseen and connected(world, dispatch.cluster):
         return RemotePlan(workload=workload.key, origin=origin, look=dispatch.cluster)
@@ -318,7 +320,14 @@ def _of_question(
         queue=workload.spec.queue,
         max_execution=workload.spec.max_execution,
         remove=tuple(sorted(stale.items())),
+        park=not stale and _looks_as_if_it_ran(workload),
+        elsewhere=tuple(name for name in connected_but(world, "") if name not in copies),
     )
+
+
+def _looks_as_if_it_ran(workload: Workload) -> bool:
+    """Whether a pod here shows that it runs: so it did elsewhere, and that may have been seen only after it was stopped there."""
+    return is_pods(workload) and has_live_pods(workload)
 
 
 def _kept_by_slices(world: DispatchState, workload: Workload) -> str:
