@@ -9,7 +9,6 @@ from events.api.labels import DECISION
 from events.json_object import JsonObject, object_at
 from events.json_path import FieldBroken
 from events.object_version import version_number
-from events.workload import Owner
 from projections.workloads.preemption_gates import has_gates_of_others
 from services.applier.application_events import news_of, turn_of
 from services.applier.citations import citation_patch, cites
@@ -39,6 +38,7 @@ from services.applier.plan import Application
 from services.applier.pods.start_or_end import start_or_end_pods
 from services.applier.templates import Templates, as_written
 from services.applier.workloads.known_objects import WORKLOADS, KnownObjects
+from services.applier.workloads.parent_object import parent_of
 from services.applier.workloads.status_parts import StatusPart, decided_part, left_behind, print_of, seen_parts
 from services.applier.workloads.workload_finalizers import WorkloadKeeper
 from services.applier.workloads.workload_manifest import workload_object
@@ -137,7 +137,7 @@ class ApplicationWriter:
             return
         if not (self._known.asks_for_others(of) or self._known.names_another_class(of)):
             return
-        found = await self._writer.get(WORKLOADS, application.namespace, application.name)
+        found = await self._read(application)
         if not shows_quota(found):
             await self._rewrite(application, found)
 
@@ -145,7 +145,7 @@ class ApplicationWriter:
         """Have a copy from another cluster say which commit its status is about to show."""
         if self._decisions is None or not cites(application):
             return
-        found = await self._writer.get(WORKLOADS, application.namespace, application.name)
+        found = await self._read(application)
         if (patch := await citation_patch(found, application, self._decisions)) is not None:
             await self._merge(application, patch)
 
@@ -164,11 +164,27 @@ class ApplicationWriter:
         pods = application.shows_pods_ready
         for part in seen_parts(status, _status_of(found), pods=pods):
             if part in seen_parts(status, _status_of(found), pods=pods):
-                found = await self._apply(application, part)
+                found = await self._show_seen(application, part)
         of = application.of
         if found is None and (application.group or of.in_cluster.prebuilt or self._known.asks_otherwise(of)):
-            found = await self._writer.get(WORKLOADS, application.namespace, application.name)
+            found = await self._read(application)
             self._known.note_asked(application.workload, found)
+        return found
+
+    async def _show_seen(self, application: Application, part: StatusPart) -> JsonObject:
+        """A part that tells of the job: where the object was there before that, it may be of another one by now."""
+        known = None if application.is_ours else self._known.of(application.workload)
+        try:
+            return await self._apply(application, part, known.version if known is not None else "")
+        except ObjectConflict:
+            self._known.note(application.workload, await self._read(application))
+            raise
+
+    async def _read(self, application: Application) -> JsonObject:
+        """The object as it is now. Raises `ObjectMissing`, also where it is another one than was there before the job."""
+        found = await self._writer.get(WORKLOADS, application.namespace, application.name)
+        if not application.is_ours and found["metadata"]["uid"] != application.of.uid:
+            raise ObjectMissing(f"workload {application.workload} is another one by now")
         return found
 
     async def _show_decided(self, application: Application, status: JsonObject) -> JsonObject:
@@ -177,11 +193,10 @@ class ApplicationWriter:
         On a conflict the object is read: if others have changed only what is not decided here, that is kept and this is
         written on top. If a decided field has changed, there may be a newer decision: that is read first.
         """
-        place = (WORKLOADS, application.namespace, application.name)
         known = self._known.of(application.workload)
         for _ in range(_CONFLICTS):
             if application.checks or has_gates_of_others(application.of):
-                found = await self._writer.get(*place)
+                found = await self._read(application)
                 known = self._known.note(application.workload, found)
                 marked = await self._without_lost_mark(application, found)
                 if application.checks:
@@ -191,7 +206,7 @@ class ApplicationWriter:
             try:
                 found = await self._apply(application, part, known.version if known is not None else "")
             except ObjectConflict:
-                found = await self._writer.get(*place)
+                found = await self._read(application)
                 before, known = known, self._known.note(application.workload, found)
                 if known.shows == print_of(part.status):
                     return found
@@ -306,7 +321,7 @@ class ApplicationWriter:
 
         Raises `ObjectConflict` where whoever made it may show a decision that was not read here yet.
         """
-        parent = await self._parent_of(application)
+        parent = await parent_of(self._writer, application.of)
         value = workload_object(application.of, await self._described(application), parent)
         try:
             made = await self._writer.create(WORKLOADS, application.namespace, value)
@@ -322,15 +337,6 @@ class ApplicationWriter:
     async def _is_overtaken(self, application: Application) -> bool:
         """Whether what is there may show a later decision than this, which is to be read first."""
         return self._decisions is not None and await is_overtaken(application, self._decisions)
-
-    async def _parent_of(self, application: Application) -> Owner | None:
-        """The Workload object that a variant belongs to. Raises `ObjectMissing` where that is gone."""
-        name = application.of.spec.variant_of.partition("/")[2]
-        if not name:
-            return None
-        found = await self._writer.get(WORKLOADS, application.namespace, name)
-        version = f"{WORKLOADS.group}/{WORKLOADS.version}"
-        return Owner(kind=WORKLOADS.kind, name=name, uid=found["metadata"]["uid"], api_version=version)
 
     async def _described(self, application: Application) -> dict[str, JsonObject]:
         """The templates of its pods; none where nobody describes them any more."""
@@ -372,7 +378,7 @@ class ApplicationWriter:
         if application.discard_job and application.job and await delete_job(self._writer, application):
             self._notices.record_all(deleted(application.of, self._notices.now))
         try:
-            found = await self._writer.get(WORKLOADS, application.namespace, application.name)
+            found = await self._read(application)
             self._record_news(application, found)
             meta = found["metadata"]
             await self._release(application, meta)

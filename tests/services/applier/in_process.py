@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,11 +19,24 @@ from ops.sandbox.embedded_cluster.store import Name, Store
 from services.runtime.cluster_port import Resource
 
 
+class NamedObjects(Resources):
+    """Objects whose UID is their name; one that is made anew by that name has another."""
+
+    def __init__(self) -> None:
+        self._made: Counter[str] = Counter()
+        super().__init__(Store(), lambda: 0)
+
+    def _uid(self, kind: ApiKind, name: Name) -> str:
+        del kind
+        self._made[name[1]] += 1
+        return name[1] + "-anew" * (self._made[name[1]] - 1)
+
+
 class InProcess:
     """Reads and writes what is stored; calls of several writers mix as the seed wants it."""
 
     def __init__(self, definitions: Sequence[JsonObject], seed: int) -> None:
-        self.resources = Resources(Store(), lambda: 0)
+        self.resources = NamedObjects()
         crds = self.resources.kind("apiextensions.k8s.io", "v1", "customresourcedefinitions")
         for one in definitions:
             self.resources.create(crds, "", one)

@@ -1,6 +1,7 @@
 """What others write into a Workload stays, whenever they write it; on kuelog's definitions and on Kueue's."""
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from services.applier.workloads.status_parts import ADMISSION
 from services.applier.workloads.workload_finalizers import WorkloadKeeper
 from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.applier.writing import WORKLOADS, ApplicationWriter
-from services.runtime.cluster_port import ObjectConflict
+from services.runtime.cluster_port import ObjectConflict, ObjectMissing
 from services.runtime.log_port import Stream
 from tests.services.applier.in_process import InProcess
 from tests.stage.definitions import BOTH, definitions_of
@@ -231,6 +232,43 @@ async def test_of_two_that_write_the_same_the_second_leaves_it_at_that() -> None
     version = cluster.resources.store.version
     await one.write(application("w", 2, "QuotaReserved", "Admitted", applied=1))
     assert cluster.resources.store.version == version
+
+
+async def a_copy_that_was_made_anew(cluster: InProcess, writing: ApplicationWriter) -> None:
+    await cluster.create(WORKLOADS, "default", workload("w"))
+    await writing.write(copy(1, "QuotaReserved", "Admitted"))
+    await cluster.merge(WORKLOADS, "default", "w", {"metadata": {"finalizers": None}})
+    await cluster.delete(WORKLOADS, "default", "w")
+    await cluster.create(WORKLOADS, "default", workload("w"))
+
+
+def copy(sequence: int, *kinds: str, applied: int = 0) -> Application:
+    """A Workload that another cluster has made, and whose job came after it."""
+    made = application("w", sequence, *kinds, owner=Owner(kind="Job", name="w", uid="job"), applied=applied)
+    of = replace(made.of, in_cluster=replace(made.of.in_cluster, prebuilt=True))
+    return replace(made, of=of)
+
+
+@pytest.mark.parametrize(("sequence", "kinds"), [(1, ("Finished",)), (2, ("Evicted",))])
+async def test_how_the_job_of_one_copy_has_ended_is_not_said_of_the_next_by_its_name(
+    sequence: int, kinds: tuple[str, ...]
+) -> None:
+    cluster = InProcess(definitions_of("kuelog"), seed=8)
+    writing = writer(cluster)
+    await a_copy_that_was_made_anew(cluster, writing)
+    with pytest.raises(ObjectMissing):
+        for _ in range(2):  # The first of them finds that the object has changed.
+            with suppress(ObjectConflict):
+                await writing.show(copy(sequence, "QuotaReserved", "Admitted", *kinds, applied=1))
+    assert "status" not in cluster.resources.get(cluster.kind(WORKLOADS), ("default", "w"))
+
+
+async def test_a_copy_that_is_given_up_is_not_deleted_once_it_is_another_by_its_name() -> None:
+    cluster = InProcess(definitions_of("kuelog"), seed=8)
+    writing = writer(cluster)
+    await a_copy_that_was_made_anew(cluster, writing)
+    await writing.write(replace(copy(2, "QuotaReserved", applied=1), discard=True))
+    assert cluster.resources.get(cluster.kind(WORKLOADS), ("default", "w"))["metadata"]["uid"] == "w-anew"
 
 
 @pytest.mark.parametrize("whose", BOTH)
