@@ -68,7 +68,7 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:
     FOLDS[type(event)](world, event, position)
     take_up_again(world, event, position)
     miss_provisioning(world, event)
-    miss_dispatch(world, event, position)
+    miss_dispatch(world, event, position, beside)
     for cluster_queue in keep_ledgers(world, event, position.at):
         order_anew(world, cluster_queue)
     keep_budgets(world, event, position.at)
@@ -78,8 +78,8 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:
 
 
 def _of_the_same_job(world: World, event: AnyEvent) -> Sequence[str]:
-    """Slices and variants of whose job an event tells, where what they use is counted: they may end with it."""
-    key = getattr(event, "workload", None) if world.budgets or world.entered else None
+    """Slices and variants of whose job an event tells, where what they use is counted, or clusters are chosen: they may end with it."""
+    key = getattr(event, "workload", None) if world.budgets or world.entered or world.dispatches else None
     if not isinstance(key, str):
         return ()
     slices = world.chains.get(key, ()) if key not in world.workloads else slices_beside(world, key)

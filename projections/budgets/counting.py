@@ -110,7 +110,7 @@ def _set(world: BudgetState, whole: str, budget: Budget | None, at: Millis, hold
         world.put_budget(whole, BudgetUsage(budget=budget, began=begin(budget.period, at), at=at))
     elif known.budget != budget:
         for scope in (whole, *shares):
-            world.put_budget(scope, _changed(settled(world.budgets[scope], at), budget, at))
+            world.put_budget(scope, _changed(settled(world.budgets[scope], at), budget))
     else:
         return
     _follow_all(world, [*holders, *(key for key, one in world.budgeted.items() if whole in one.scopes)], at)
@@ -125,13 +125,14 @@ def _follow_all(world: BudgetState, keys: Iterable[str], at: Millis) -> None:
         follow(world, key, at)
 
 
-def _changed(usage: BudgetUsage, budget: Budget, at: Millis) -> BudgetUsage:
+def _changed(usage: BudgetUsage, budget: Budget) -> BudgetUsage:
     """Another budget: what was spent still counts, unless the period is another one; what is not reached any more is told anew."""
     if usage.budget.period is not budget.period:
         return msgspec.structs.replace(
             usage,
             budget=budget,
-            began=begin(budget.period, at),
+            # A fact may be older than what was counted up to.
+            began=begin(budget.period, usage.at),
             amounts={},
             carried={},
             told={},

@@ -1,5 +1,6 @@
 """Folding what is sent to other clusters, and what is seen of it there."""
 
+from collections.abc import Sequence
 from typing import TypeAlias, assert_never
 
 from msgspec.structs import replace
@@ -117,11 +118,18 @@ def drop_dispatch(world: DispatchState, key: str) -> None:
     world.remote_work.mark_dirty(key)
 
 
-def miss_dispatch(world: DispatchState, event: AnyEvent, position: LogPosition) -> None:
-    """Fold that a workload holds quota no more, is forgotten or goes on as another slice, or that a cluster is gone or can't be reached."""
+def miss_dispatch(world: DispatchState, event: AnyEvent, position: LogPosition, beside: Sequence[str]) -> None:
+    """Fold that a workload holds quota no more, is forgotten or goes on as another slice, or that a cluster is gone or can't be reached.
+
+    `beside` are the slices and variants of the same job as it was before: they may have gone with it.
+    """
     match event:
-        case QuotaReleased() | WorkloadDeleted():
+        case QuotaReleased():
             _end(world, event.workload)
+        case WorkloadDeleted():
+            for key in (event.workload, *beside):
+                if key not in world.workloads:
+                    _end(world, key)
         case DecisionApplied() if event.workload in world.dispatches and event.workload not in world.workloads:
             _end(world, event.workload)  # It was kept no longer (docs/rules/eviction.md#orphans).
         case WorkloadSliceReplaced():

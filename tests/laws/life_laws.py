@@ -129,7 +129,7 @@ def wrong_tables(world: World) -> Iterator[str]:
         "dispatches": world.dispatches,
         "second_passes": world.second_passes,
         "rejected": world.rejected,
-        "variants": world.variants,
+        "variants": dict.fromkeys(key for those in world.variants.values() for key in those),
         "chains": dict.fromkeys(key for those in world.chains.values() for key in those),
         "parts": dict.fromkeys(key for those in world.parts.values() for key in those),
         "by_local_queue": dict.fromkeys(key for those in world.by_local_queue.values() for key in those),

@@ -29,6 +29,7 @@ from events.quota import AdmissionCheckObserved, CheckParameters, CheckRule, Fla
 from events.settings import SettingsObserved
 from events.topology import DelayedTopology, TopologyObserved, TopologyRequest
 from events.upkeep import DiscardReason, WorkloadDiscarded
+from events.variants import VariantSubmitted
 from events.workload import (
     CheckReported,
     CheckState,
@@ -376,6 +377,17 @@ def test_of_one_that_ran_elsewhere_and_is_kept_no_longer_no_choice_is_kept_eithe
     told.after(DecisionApplied(workload=KEY, partition="LOG_0", sequence=decided))
     assert KEY not in told.world.workloads and KEY not in told.world.dispatches
     assert told.plan.remove == (("w1", "copy-w1"),)
+
+
+def test_with_a_job_that_is_deleted_go_the_choices_of_its_variants() -> None:
+    told, variant = Manager(), f"{KEY}-variant"
+    told.told(delegated())
+    spec = replace(told.world.workloads[KEY].spec, variant_of=KEY)
+    told.told(VariantSubmitted(workload=variant, parent=KEY, flavor="v100", uid="v", created_at=0, spec=spec))
+    told.told(ClusterChosen(workload=variant, check="mk", cluster="w1"))
+    assert variant in told.world.dispatches
+    told.told(WorkloadDeleted(workload=KEY))
+    assert not told.world.dispatches
 
 
 def test_a_copy_that_asks_for_something_else_goes_and_is_made_again() -> None:
