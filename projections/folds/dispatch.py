@@ -124,12 +124,9 @@ def miss_dispatch(world: DispatchState, event: AnyEvent, position: LogPosition, 
     `beside` are the slices and variants of the same job as it was before: they may have gone with it.
     """
     match event:
-        case QuotaReleased():
+        case QuotaReleased() | WorkloadDeleted():
             _end(world, event.workload)
-        case WorkloadDeleted():
-            for key in (event.workload, *beside):
-                if key not in world.workloads:
-                    _end(world, key)
+            _end_those_gone(world, beside)
         case DecisionApplied() if event.workload in world.dispatches and event.workload not in world.workloads:
             _end(world, event.workload)  # It was kept no longer (docs/rules/eviction.md#orphans).
         case WorkloadSliceReplaced():
@@ -154,6 +151,12 @@ def _end(world: DispatchState, key: str) -> None:
     world.trail.drop(world.dispatches, key)
     if key in world.remotes:
         world.remote_work.mark_dirty(key)
+
+
+def _end_those_gone(world: DispatchState, keys: Sequence[str]) -> None:
+    for key in keys:
+        if key not in world.workloads:
+            _end(world, key)
 
 
 def _go_on(world: DispatchState, event: WorkloadSliceReplaced, position: LogPosition) -> None:
