@@ -49,8 +49,8 @@ class BudgetUsage(msgspec.Struct, frozen=True, kw_only=True):
     """When the period began in which it was told."""
     heard: dict[str, PartitionUse] = {}
     """By other partition what it has told of this budget, reckoned on to this time: what is held there goes on until it says otherwise."""
-    said: PartitionUse = NOTHING_USED
-    """What this partition has told the others, reckoned on as they do."""
+    said: PartitionUse | None = NOTHING_USED
+    """What this partition has told the others, reckoned on as they do; None where that was of another kind of period, and may still be on its way."""
 
 
 class CountedWorkload(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,9 +94,9 @@ def settled(usage: BudgetUsage, at: Millis) -> BudgetUsage:
     renewed = start > usage.began
     since = start if renewed else usage.at
     changes: dict[str, object] = {"began": start, "carried": _carried_over(usage, start)} if renewed else {}
-    if usage.heard or usage.said != NOTHING_USED:
+    if usage.heard or usage.said not in (None, NOTHING_USED):
         changes["heard"] = {name: reckoned(one, at - since, from_nothing=renewed) for name, one in usage.heard.items()}
-        changes["said"] = reckoned(usage.said, at - since, from_nothing=renewed)
+        changes["said"] = usage.said and reckoned(usage.said, at - since, from_nothing=renewed)
     amounts = _grown({} if renewed else usage.amounts, usage.running, at - since)
     return msgspec.structs.replace(usage, at=at, amounts=amounts, **changes)
 

@@ -138,7 +138,7 @@ def _changed(usage: BudgetUsage, budget: Budget) -> BudgetUsage:
             told={},
             told_of=0,
             heard={},
-            said=NOTHING_USED,
+            said=NOTHING_USED if usage.said == NOTHING_USED else None,
         )
     now = msgspec.structs.replace(usage, budget=budget)
     still = {resource: min(told(now, resource), reached(now, resource)) for resource in limits_of(now).limits}

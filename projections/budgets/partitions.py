@@ -85,7 +85,7 @@ def let_go_of_use(world: BudgetState, namespaces: Collection[str], at: Millis, *
     for scope in sorted(world.budgets):
         usage = usage_of(world.budgets, scope, at) if _namespace_of(scope) in namespaces else None
         if usage is not None:
-            heard = {**usage.heard, counted_in: usage.said} if usage.said != NOTHING_USED else usage.heard
+            heard = {**usage.heard, counted_in: usage.said} if usage.said not in (None, NOTHING_USED) else usage.heard
             left = msgspec.structs.replace(usage, amounts={}, heard=heard, said=NOTHING_USED)
             world.put_budget(scope, left)
 

@@ -281,6 +281,22 @@ def test_a_namespace_at_home_in_one_partition_tells_nobody_and_neither_does_a_lo
     assert not any(isinstance(event, BudgetUseTold) for event in (*found.decisions, *whole.decisions))
 
 
+def test_what_was_told_of_another_kind_of_period_and_is_heard_late_is_told_anew() -> None:
+    parts = Partitions(MONTH)
+    parts.hold("LOG_0", 1, FRIDAY)
+    parts.hold("LOG_0", -1, FRIDAY + HOUR)
+    parts.tell(FRIDAY + HOUR)
+    for world in (*parts.worlds.values(), parts.pool):
+        for budget in (replace(MONTH, period=BudgetPeriod.DAY), MONTH):
+            told(world, NamespaceObserved(name="team", budget=budget), at=FRIDAY + HOUR)
+    parts.hear("LOG_1", FRIDAY + HOUR)
+    assert used(standing(parts.worlds["LOG_1"], FRIDAY + HOUR), GPU) == HOUR, "of the month, as it was begun before"
+    parts.tell(FRIDAY + HOUR)
+    parts.hear("LOG_1", FRIDAY + HOUR)
+    assert used(standing(parts.worlds["LOG_1"], FRIDAY + HOUR), GPU) == 0
+    assert parts.tell(FRIDAY + HOUR) == 0, "it is told once"
+
+
 def test_a_saved_world_keeps_what_was_told_and_heard_and_what_is_to_be_passed_on() -> None:
     stories = decided(NamespaceObserved(name="team", budget=MONTH), job("a"), job("j", queue="lq-b"))
     passed_on(stories)
