@@ -196,8 +196,8 @@ class Stage:
 
     def stands(self) -> str:
         """How pods and workloads stand here, of a story that has come to no end."""
-        pods = {name: one.get("status", {}).get("phase") for name, one in self.of("pods").items()}
-        told = {name: one.get("status", {}).get("conditions") for name, one in self.of(WORKLOADS).items()}
+        pods = {one["metadata"]["name"]: one.get("status", {}).get("phase") for one in self.of("pods")}
+        told = {one["metadata"]["name"]: one.get("status", {}).get("conditions") for one in self.of(WORKLOADS)}
         return f"{self.folder.name}: pods: {pods}; workloads: {told}"
 
     async def end_pods(self, job: str) -> None:
