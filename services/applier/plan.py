@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 import msgspec
+from msgspec.structs import replace
 
 from events.amount import Requests
 from events.job_kind import JobKind
@@ -15,11 +16,13 @@ from projections.configuration import Configuration
 from projections.devices.annotations.pins import needs_pins
 from projections.devices.placement.pod_cards import assigned, pins_by_pod
 from projections.devices.state import DeviceState
+from projections.log_position import LogPosition
 from projections.partitions.homes import decided_in
 from projections.queues.waiting import requested_by
+from projections.workloads.conditions import PENDING, without_quota
 from projections.workloads.decision_mark import number_here
 from projections.workloads.in_cluster import News
-from projections.workloads.lifecycle import EVICTED, PODS_READY, Workload
+from projections.workloads.lifecycle import EVICTED, PODS_READY, REQUEUED, Workload
 from projections.workloads.multikueue_check import check_of
 from projections.workloads.pods import goes_with_its_job, made_of_pods, runs_without_admission, with_room
 from projections.workloads.slices import steers_job
@@ -136,6 +139,20 @@ class Application(msgspec.Struct, frozen=True, kw_only=True):
             **workload_status(self.of, self.settings, self.requests),
             **_clusters(self.of, self.dispatch, others=self.others_nominate),
         }
+
+    @property
+    def status_between(self) -> JsonObject | None:
+        """The status between the quota that the object shows and the quota that is held now; None where that is the same, as far as was applied."""
+        held = self.of.admission
+        if held is None or self.of.applied >= held.reservation:
+            return None
+        position = LogPosition(partition=self.partition, sequence=held.reservation, at=held.reserved_at)
+        requeued = self.of.condition(REQUEUED)
+        waiting = replace(self.of, admission=None)
+        waited = without_quota(
+            waiting, self.settings, PENDING, requeued.message if requeued is not None else "", position
+        )
+        return workload_status(waited, self.settings, self.requests)
 
     @property
     def originals(self) -> tuple[Original, ...]:

@@ -55,10 +55,6 @@ _MOST_WRITES = 10
 """Of one job until it is where a decision wants it, conflicts included."""
 
 
-def _status_of(found: JsonObject | None) -> JsonObject | None:
-    return None if found is None else found.get("status") or {}
-
-
 class ApplicationWriter:
     """Writes one application's objects. Each call may raise what the port to the cluster raises."""
 
@@ -138,6 +134,8 @@ class ApplicationWriter:
         if not (self._known.asks_for_others(of) or self._known.names_another_class(of)):
             return
         found = await self._read(application)
+        if shows_quota(found) and (between := application.status_between) is not None:
+            found = await self._apply(application, decided_part(between), found["metadata"]["resourceVersion"])
         if not shows_quota(found):
             await self._rewrite(application, found)
 
@@ -162,8 +160,8 @@ class ApplicationWriter:
         else:
             found = None if application.nothing_decided or others else await self._show_decided(application, status)
         pods = application.shows_pods_ready
-        for part in seen_parts(status, _status_of(found), pods=pods):
-            if part in seen_parts(status, _status_of(found), pods=pods):
+        for part in seen_parts(status, found, pods=pods):
+            if part in seen_parts(status, found, pods=pods):
                 found = await self._show_seen(application, part)
         of = application.of
         if found is None and (application.group or of.in_cluster.prebuilt or self._known.asks_otherwise(of)):

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from events.json_object import JsonObject
+from events.json_object import JsonObject, object_at
 from projections.workloads.lifecycle import (
     ADMITTED,
     BLOCKED_ON_GATES,
@@ -58,18 +58,19 @@ def decided_part(status: JsonObject) -> StatusPart:
 
 
 def seen_parts(status: JsonObject, found: JsonObject | None, *, pods: bool = True) -> list[StatusPart]:
-    """The parts that hold observations of the job, without those that the object shows already (all if `found` is None).
+    """The parts that hold observations of the job, without those that the object shows already (all if `found`, the object, is None).
 
     A Finished condition that is true is never written again, by whichever manager it is. Without `pods`, PodsReady is left out.
     """
     parts: list[StatusPart] = []
+    shown = object_at(found or {}, "status")
     for kind in _SEEN if pods else (FINISHED, WAITING_FOR_PODS):
-        wanted, there = _conditions(status, (kind,)), _conditions(found or {}, (kind,))
+        wanted, there = _conditions(status, (kind,)), _conditions(shown, (kind,))
         over = kind == FINISHED and any(one.get("status") == "True" for one in there)
         if wanted != there and not over:
             parts.append(StatusPart(f"{_OF_THE_JOB}-{kind}", {"conditions": wanted}))
     reclaimable = status.get("reclaimablePods")
-    if (reclaimable or None) != ((found or {}).get("reclaimablePods") or None):
+    if (reclaimable or None) != (shown.get("reclaimablePods") or None):
         parts.append(StatusPart(_RECLAIMABLE, {"reclaimablePods": reclaimable} if reclaimable else {}))
     return parts
 

@@ -26,11 +26,16 @@ def waits(sequence: int, *, applied: int = 0, **asks: Any) -> Application:
     return replace(found, of=replace(found.of, admission=None, spec=replace(SPEC, **asks)))
 
 
-def holds(sequence: int, count: int, *kinds: str, asks: WorkloadSpec = replace(SPEC, pod_sets=THREE)) -> Application:
-    """A job that holds quota for so many pods and asks for this, or for three of them."""
+def holds(
+    sequence: int, count: int, *kinds: str, asks: WorkloadSpec = replace(SPEC, pod_sets=THREE), since: int = 0
+) -> Application:
+    """A job that holds quota for so many pods, since this decision or an earlier one, and asks for this, or for three of them."""
     found = application("w", sequence, "QuotaReserved", *kinds, owner=JOB, applied=sequence - 1)
     admission = Admission(
-        cluster_queue="cq", assignments=(replace(ASSIGNED, count=count),), reservation=sequence, reserved_at=1000
+        cluster_queue="cq",
+        assignments=(replace(ASSIGNED, count=count),),
+        reservation=since or sequence,
+        reserved_at=1000,
     )
     return replace(found, of=replace(found.of, admission=admission, spec=asks))
 
@@ -94,5 +99,19 @@ async def test_what_is_shown_to_hold_quota_goes_on_asking_for_what_that_is_for(w
     writing = writer(cluster)
     await writing.write(waits(1))
     await writing.write(holds(2, 1, asks=SPEC))
-    await writing.write(holds(3, 1, "Admitted"))
+    await writing.write(holds(3, 1, "Admitted", since=2))
     assert [one["count"] for one in shown(cluster)["spec"]["podSets"]] == [1]
+
+
+@pytest.mark.parametrize("whose", BOTH)
+async def test_one_that_was_stopped_and_let_in_anew_before_that_was_shown_asks_for_what_it_got_then(whose: str) -> None:
+    """Between both it held no quota: its object has to say so before it may ask for something else."""
+    cluster = InProcess(definitions_of(whose), seed=1)
+    writing = writer(cluster)
+    await writing.write(waits(1))
+    await writing.write(holds(2, 1, "Admitted", asks=SPEC))
+    await writing.write(holds(5, 3))
+    assert [one["count"] for one in shown(cluster)["spec"]["podSets"]] == [3]
+    assert shown(cluster)["status"]["admission"]["podSetAssignments"][0]["count"] == 3
+    told = {one["type"]: one["status"] for one in shown(cluster)["status"]["conditions"]}
+    assert told["QuotaReserved"] == "True" and told.get("Admitted") != "True"
