@@ -139,7 +139,9 @@ class View:
         except Refused as refused:
             beside = self.fresh([refusal(kind, value, refused)])
         place = place_in(kind, value)
-        fresh += [*beside, *self.mended(place, [*found, *beside])]
+        fresh += beside
+        if not self._pods.refuses(place):
+            fresh += self.mended(place, [*found, *beside])
         if self.prebuilt.names(place) and any(isinstance(one, WorkloadDeleted | WorkloadOwned) for one in fresh):
             fresh += self.see(kind, value)  # What it asks for is held against the Workload that it names by now.
         if kind == "Workload":

@@ -12,6 +12,7 @@ from services.watcher.jobs.jobs import JobState, Surroundings
 from services.watcher.pods.pod_group_owners import PodGroupOwners, key_of
 from services.watcher.pods.pod_groups import PodGroups, left_behind
 from services.watcher.pods.serving_state import serving_state
+from services.watcher.seen_versions import place_in
 from services.watcher.workloads.prebuilt_workloads import NamingJob, PrebuiltWorkloads
 from services.watcher.workloads.reported_state import ReportedState
 
@@ -52,6 +53,8 @@ class PodWatch:
         self._view, self._groups, self._parents = view, PodGroups(view.facts), PodGroupOwners(view.kinds)
         self._pods_seen = False
         """Whether any pod was seen; before that the pods of a group that was reported are not known."""
+        self._refused: dict[str, str] = {}
+        """By place of what can't be understood, as it was looked at last, the place of the object on which that is reported."""
 
     def see(self, kind: str, value: JsonObject) -> list[Fact]:
         """The facts that follow from a change of a pod, or of a serving object."""
@@ -63,6 +66,10 @@ class PodWatch:
         place = self._take_note(value)
         return self._look_at([place]) if place else self._view.fresh(left_behind(value))
 
+    def refuses(self, place: str) -> bool:
+        """Whether something is reported on the object at a place that can't be understood, be it for long."""
+        return place in self._refused.values()
+
     def lose(self, kind: str, namespace: str, name: str) -> list[Fact]:
         """The facts that follow from the deletion of an object."""
         if kind in self._view.kinds.parents:
@@ -70,6 +77,7 @@ class PodWatch:
         match kind:
             case "Pod":
                 place = self._groups.lose(namespace, name)
+                self._refused.pop(place, None)
                 return self._look_at([place] if place in self._view.by_source or place.startswith("PodGroup/") else [])
             case "Workload":
                 return self._lose_workload(f"{namespace}/{name}")
@@ -112,6 +120,7 @@ class PodWatch:
         """The differences of workloads made of pods from what was reported, and which pods need our finalizer no longer."""
         fresh: list[Fact] = []
         for place in places:
+            self._refused.pop(place, None)
             found = self._or_refused(place, self._facts_of)
             fresh += self._view.fresh(found)
             if any(isinstance(one, WorkloadOwned) for one in found):
@@ -130,7 +139,9 @@ class PodWatch:
             reported = self._view.workloads.get(self._view.by_source.get(place, ""))
             owner = self._parents.find(place, reported)
             if owner.value is not None:
+                self._refused[place] = place_in(owner.kind, owner.value)
                 return [refusal(owner.kind, owner.value, refused)]
+            self._refused[place] = place
             word, namespace, name = place.split("/", 2)
             who = {**self._groups.first(place), "namespace": namespace, "name": name}
             return [refusal(word, {}, refused, running=int(self._groups.run_here(place)), who=who)]
