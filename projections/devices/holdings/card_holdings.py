@@ -5,7 +5,7 @@ it. Each card keeps a stake per owner, a workload or a pod that belongs to none:
 pods hold. The larger of both is charged, so that the books are right in whatever order facts and decisions come.
 """
 
-from collections.abc import Iterable, KeysView, Sequence
+from collections.abc import Iterable, KeysView, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -20,7 +20,16 @@ from projections.devices.fit.mig import unknown_pieces
 from projections.devices.fit.node_summary import NodeSummary, summarized
 from projections.devices.fit.pick import MIG_MODE
 from projections.devices.holdings.card_care import CardCare
-from projections.devices.holdings.card_stakes import POD, Holding, PodHold, Stake, exceeds, holding_key, uses_of
+from projections.devices.holdings.card_stakes import (
+    POD,
+    Holding,
+    PodHold,
+    Stake,
+    exceeds,
+    holding_key,
+    is_less,
+    uses_of,
+)
 from projections.devices.holdings.card_tenants import qualities_of, sharing_of, tenants_of
 from projections.devices.vendors.table import METAX_SLICE
 from projections.trail import Trail
@@ -207,12 +216,12 @@ class CardHoldings:
         self._set(uuid, workload, stake)
 
     def observe_pod(self, pod: PodObserved, at: Millis = 0) -> bool:
-        """Take note of what a pod holds by HAMi's annotations; whether it was over, and cards are free again."""
+        """Take note of what a pod holds by HAMi's annotations; whether more of a card is free by it, for nothing is reserved for what it held."""
         key, node = f"{pod.namespace}/{pod.name}", pod.node or pod.assigned
-        freed = self._let_go(key)
+        before = self._let_go(key)
         if not node or pod.phase in TERMINAL:
             self.care.pod_gone(key)
-            return freed
+            return self._has_lessened(before)
         use = effective_use(pod.shares, pod.init, sidecars=pod.sidecars, init_done=pod.init_done)
         if use or pod.workload:
             hold = PodHold(owner=pod.workload or POD + key, node=node, use=use)
@@ -222,12 +231,12 @@ class CardHoldings:
                 stake = self._stake(uuid, hold.owner)
                 self._set(uuid, hold.owner, Stake(stake.reserved, stake.held.plus(amount)))
         self.care.pod_seen(key, pod, at)
-        return False
+        return self._has_lessened(before)
 
     def remove_pod(self, key: str) -> bool:
-        """The pod is gone, and holds nothing any more; whether cards are free again because of it."""
+        """The pod is gone, and holds nothing any more; whether more of a card is free because of it."""
         self.care.pod_gone(key)
-        return self._let_go(key)
+        return self._has_lessened(self._let_go(key))
 
     def holders(self) -> KeysView[str]:
         """The keys of workloads for which cards are reserved or in use."""
@@ -339,17 +348,22 @@ class CardHoldings:
             stake = self._stake(uuid, holding.workload)
             self._set(uuid, holding.workload, Stake(stake.reserved.minus(use), stake.held))
 
-    def _let_go(self, key: str) -> bool:
+    def _let_go(self, key: str) -> dict[str, CardUse]:
+        """Have a pod hold nothing; what was taken of each of its cards before, by whomever."""
         hold = self.pods.get(key)
         if hold is None:
-            return False
+            return {}
+        before = {uuid: self.used.get(uuid, IDLE) for uuid in hold.use}
         self._trail.drop(self.pods, key)
         self._trail.take(self.living, hold.owner, key)
         self.dirty_workloads[hold.owner] = None
         for uuid, use in hold.use.items():
             stake = self._stake(uuid, hold.owner)
             self._set(uuid, hold.owner, Stake(stake.reserved, stake.held.minus(use)))
-        return hold.owner.startswith(POD) and bool(hold.use)
+        return before
+
+    def _has_lessened(self, before: Mapping[str, CardUse]) -> bool:
+        return any(is_less(self.used.get(uuid, IDLE), use) for uuid, use in before.items())
 
     def _stake(self, uuid: str, owner: str) -> Stake:
         return self.stakes.get(uuid, {}).get(owner, _NOTHING)

@@ -48,6 +48,11 @@ def exceeds(use: CardUse, whole: CardUse) -> bool:
     return use.memory > whole.memory or use.cores > whole.cores or use.slots > whole.slots
 
 
+def is_less(use: CardUse, before: CardUse) -> bool:
+    """Whether less of a card is taken than before, of anything."""
+    return exceeds(before, use) or len(before.instances) > len(use.instances)
+
+
 def uses_of(placements: Iterable[PodPlacement]) -> dict[str, CardUse]:
     """What placements take of each card, together."""
     total: dict[str, CardUse] = {}

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from events.json_object import JsonObject, object_at
+from events.json_object import JsonMapping, JsonObject, object_at
 from projections.workloads.lifecycle import (
     ADMITTED,
     BLOCKED_ON_GATES,
@@ -95,5 +95,5 @@ def _sorted(status: JsonObject) -> JsonObject:
     return {**status, "conditions": sorted(status["conditions"], key=lambda one: str(one.get("type")))}
 
 
-def _conditions(status: JsonObject, kinds: Any) -> list[JsonObject]:
+def _conditions(status: JsonMapping, kinds: Any) -> list[JsonObject]:
     return [one for one in status.get("conditions") or () if one.get("type") in kinds]
