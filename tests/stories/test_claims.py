@@ -189,7 +189,7 @@ async def test_claims_borrow_and_are_preempted_like_any_other_quota(stage: Stage
     assert usage_of(stage, "borrower") == {"gpus": "4"}
     await stage.add(claiming("owner", templates=("two",), queue="owner"))
     await stage.until(lambda: stage.running("owner"))
-    assert told_of(stage, "borrower", "Preempted")[:2] == ("True", "InCohortReclamation")
+    await stage.until(lambda: told_of(stage, "borrower", "Preempted")[:2] == ("True", "InCohortReclamation"))
 
 
 async def test_a_workload_of_its_own_is_counted_like_that_of_a_job(stage: Stage) -> None:

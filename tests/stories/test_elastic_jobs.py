@@ -4,7 +4,6 @@ import pytest
 
 from events.api.labels import ELASTIC_JOB, WORKLOAD_SLICE_NAME, WORKLOAD_SLICE_REPLACEMENT_FOR
 from events.json_object import JsonObject
-from projections.devices.holdings.drift import all_findings
 from services.runtime.cluster_port import Resource
 from tests.stage.stage import Stage
 from tests.stories.test_own_cards import alive, held, many_cards, pinned, settled, wide
@@ -74,8 +73,7 @@ async def test_a_job_grows_shrinks_and_waits_for_more_while_its_pods_run_on(stag
     assert _admitted(stage) == 1
     await scale(stage, "grow", 3)
     await stage.until(lambda: runs(stage, "grow", 3) and len(slices(stage, over=False)) == 1)
-    world = await settled(stage)
-    assert all_findings(world.cards, world.nodes, world.pods) == []
+    await settled(stage)
 
 
 def _admitted(stage: Stage) -> int:

@@ -43,7 +43,8 @@ async def final_state(stage: Stage) -> dict[str, object]:
         entries = await read_everything(stage.bus)
         fold, replayed = fold_partition(PARTITION, entries, verify=True)
         devices, _ = fold_partition(DEVICE_PARTITION, entries)
-        if not devices.world.cards.holdings and all(w.finish_shown for w in fold.world.workloads.values()):
+        cards = devices.world.cards
+        if not (cards.holdings or cards.pods) and all(w.finish_shown for w in fold.world.workloads.values()):
             break
         await asyncio.sleep(0.05)
     assert not replayed.differences

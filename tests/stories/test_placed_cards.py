@@ -5,7 +5,6 @@ import yaml
 
 from events.json_object import JsonObject
 from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node
-from projections.devices.holdings.drift import all_findings
 from tests.stage.stage import NODES, PODS, Stage
 from tests.stories.test_own_cards import INDEX, alive, cards_by_index, held, pinned, running, settled
 from tests.stories.test_ungating import HOSTNAME
@@ -98,7 +97,6 @@ async def test_each_pod_runs_on_the_host_of_its_rank_with_cards_of_that_host(sta
     world = await settled(stage)
     (key,) = world.pod_cards
     assert {rank: held(pod) for rank, pod in pods.items()} == cards_by_index(world, key)
-    assert all_findings(world.cards, world.nodes, world.pods) == []
 
 
 async def test_a_rack_whose_cards_are_too_full_is_passed_over(stage: Stage) -> None:
@@ -112,8 +110,7 @@ async def test_a_rack_whose_cards_are_too_full_is_passed_over(stage: Stage) -> N
     pair = alive(stage, "pair")
     assert RACKS[host(small)] not in {RACKS[host(one)] for one in pair}
     assert sorted(host(one) for one in pair) == sorted(name for name in RACKS if RACKS[name] == RACKS[host(pair[0])])
-    world = await settled(stage)
-    assert all_findings(world.cards, world.nodes, world.pods) == []
+    await settled(stage)
 
 
 async def test_a_pod_that_replaces_another_gets_its_host_and_its_cards(stage: Stage) -> None:

@@ -161,7 +161,7 @@ def test_what_serves_hands_its_queue_to_its_pods() -> None:
 
 
 async def test_a_leader_and_its_workers_are_one_workload_of_two_shapes(stage: Stage) -> None:
-    stage.serve()
+    """Nobody says beforehand of what shapes they are: both are there when they are seen first."""
     pods = Pods(stage)
     for name, limits in (("l-0", {}), ("l-0-1", {"nvidia.com/gpumem": "12000"})):
         made = pod(name, **limits)
@@ -171,6 +171,7 @@ async def test_a_leader_and_its_workers_are_one_workload_of_two_shapes(stage: St
         }
         made["metadata"]["annotations"] |= {"leaderworkerset.sigs.k8s.io/size": "2"}
         await stage.client.create(PODS, "default", made)
+    stage.serve()
     await pods.until(lambda: pods.phase("l-0") == pods.phase("l-0-1") == "Running")
     assert list(pods.workloads()) == ["leaderworkerset-l-0"]
 
