@@ -25,6 +25,7 @@ from ops.queries.explaining import world_at
 from ops.queries.point import point_at
 from ops.queries.replay import fold_partition
 from projections.checks.quota_automation import GATE
+from projections.world import World
 from services.runtime.own_task import stopped
 from tests.stage.kuelog_worker import KuelogWorker
 from tests.stage.stage import JOBS, Stage
@@ -106,13 +107,13 @@ async def divided(
             await one.stop()
 
 
-async def once_told_that_nothing_is_there(stage: Stage) -> History:
-    """All that is stored, once it says that no copy is left anywhere."""
+async def once_told_that_nothing_is_there(stage: Stage) -> tuple[History, World]:
+    """All that is stored and what it comes to, once it says that no copy is left anywhere."""
     while True:
         entries = await read_everything(stage.bus)
         world = world_at(point_at(entries))
         if not world.remotes and not world.left_behind:
-            return entries
+            return entries, world
         await asyncio.sleep(0.05)
 
 
@@ -123,7 +124,7 @@ async def test_jobs_of_every_partition_run_elsewhere_are_shown_here_and_leave_no
         await stage.until(lambda: all(ended(stage, at, f"job-{name}") for name, at in DOORS.items()))
         for one in workers:
             await one.stage.until(lambda one=one: not one.copies and not one.jobs)
-        entries = await once_told_that_nothing_is_there(stage)
+        entries, world = await once_told_that_nothing_is_there(stage)
         chosen = {
             event.workload.partition("/")[2].removeprefix("job-job-")[0]: name
             for name in streams_in(entries).trees
