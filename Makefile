@@ -9,7 +9,7 @@ EACH ?= 12
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help install demo test lint site screenshots simulate months lives fuzz chaos coverage mutants bench peers differences refusals suites lock clean
+.PHONY: help install demo test lint site screenshots simulate months lives late fuzz chaos coverage mutants bench peers differences refusals suites lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -58,6 +58,9 @@ months: $(READY) ## bill a thousand short months with wrong clocks and late fact
 
 lives: $(READY) ## let several replicas decide in a thousand random lives, and hold each decision against one made on the log alone
 	@$(BIN)/python -m tests.laws.lives
+
+late: $(READY) ## play all stories while the API server and the bus answer late, by chance (SEED=7 for other chance)
+	@$(BIN)/pytest -q -n 8 -p tests.stage.late_answers --late $(SEED) tests/stories
 
 chaos: $(READY) ## kill real services and servers, cut and refuse between them, and hold what is left against the laws (JOBS=5000: over four partitions; FROM=REVISION: an upgrade of what it was then)
 	@$(BIN)/python -m tests.chaos $(if $(JOBS),--jobs $(JOBS) --seed $(SEED)) $(if $(FROM),--from $(FROM))

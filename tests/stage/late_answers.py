@@ -1,0 +1,60 @@
+"""A pytest plugin by which the API server and the bus answer late: `pytest -p tests.stage.late_answers --late 7 tests/stories` (`make late SEED=7`).
+
+Requests, lines of watches and stored commits are each held up by chance before and after they are carried out, most of them not at all
+and some for long: what is decided, seen and written overtakes each other as on a busy cluster. Which ones it hits hangs on the seed, and on
+the machine, too.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+
+from ops.production.kubernetes.client import KubeClient
+from ops.production.log.jetstream.stream import JetStreamStream
+
+_AT_ONCE, _SOON = 0.6, 0.9
+"""How many of all answers come at once, and how many at once or soon."""
+_SOON_S = 0.08
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--late", type=int, default=1, help="the seed of what comes late")
+    parser.addoption("--latest", type=float, default=0.8, help="by how many seconds the last of them come late")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    chance, latest = random.Random(config.getoption("--late")), config.getoption("--latest")
+
+    async def hold_up() -> None:
+        drawn = chance.random()
+        if drawn >= _AT_ONCE:
+            await asyncio.sleep(chance.random() * (_SOON_S if drawn < _SOON else latest))
+
+    def answer_late(owner: type, name: str) -> None:
+        ask = getattr(owner, name)
+
+        async def asked(self: Any, *given: Any, **named: Any) -> Any:
+            await hold_up()
+            answer = await ask(self, *given, **named)
+            await hold_up()
+            return answer
+
+        setattr(owner, name, asked)
+
+    watch = KubeClient.lines
+
+    async def lines(self: KubeClient, path: str) -> AsyncGenerator[bytes, None]:
+        told = watch(self, path)
+        try:
+            async for line in told:
+                await hold_up()
+                yield line
+        finally:
+            await told.aclose()
+
+    answer_late(KubeClient, "once")
+    answer_late(JetStreamStream, "append")
+    KubeClient.lines = lines  # type: ignore[method-assign]
