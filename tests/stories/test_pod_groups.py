@@ -73,7 +73,8 @@ async def test_a_preempted_group_keeps_its_workload_and_goes_on_with_other_pods(
     await pods.until(lambda: condition(pods, "gang", "WaitingForReplacementPods") == ("True", "Preempted"))
     await pods.end("urgent")
     await pods.until(lambda: pods.phase("urgent") == "Succeeded")
-    assert condition(pods, "gang", "QuotaReserved")[0] == "False", "nobody is in line who has no pods"
+    # Nobody is in line who has no pods.
+    await pods.until(lambda: condition(pods, "gang", "QuotaReserved")[0] == "False")
     await created(stage, member("h-0", "gang", 2, **HALF))
     await pods.until(lambda: not pods.of("g-0") or not pods.of("g-1"))
     assert is_gated(pods.of("h-0"))

@@ -102,7 +102,7 @@ class PodGroups:
             return [_accounted(one, key) for one in found if _lingers(one) and (over or rules.is_leaving(one))]
         if reported is None:
             return [
-                *(_accounted(one) for one in found if rules.is_held(one) and not counts_on(one)),
+                *(_accounted(one) for one in found if rules.is_held(one) and not _counts_in_new_group(one)),
                 *(_accounted(one, doomed=EXCESS) for one in excess_of(found)),
             ]
         if found and rules.has_parent(found[0]):
@@ -135,6 +135,11 @@ class PodGroups:
 def left_behind(pod: JsonObject) -> list[PodAccounted]:
     """A pod that is part of no workload is held no longer when somebody has deleted it."""
     return [_accounted(pod)] if rules.is_held(pod) and rules.is_leaving(pod) else []
+
+
+def _counts_in_new_group(pod: JsonObject) -> bool:
+    """Whether a pod is to take a place in a group of which there is no workload: not if it was deleted, and has ended."""
+    return counts_on(pod) and not (rules.is_over(pod) and rules.is_leaving(pod))
 
 
 def _lingers(pod: JsonObject) -> bool:

@@ -159,3 +159,15 @@ def workload(*uids: str) -> JsonObject:
         "metadata": {"name": "g", "namespace": "team", "uid": "w", "ownerReferences": owners},
         "spec": {"queueName": "lq", "podSets": []},
     }
+
+
+def test_a_pod_that_has_ended_and_was_deleted_is_held_no_longer_where_its_group_has_no_workload() -> None:
+    """So it is where the Workload that its group names went before it."""
+    view, named = View(), {"kueue.x-k8s.io/prebuilt-workload-name": "gone"}
+    labels = {**pod("a")["metadata"]["labels"], **named}
+    over = {"phase": "Succeeded", "gated": False, "node": "n", "labels": labels}
+    told = [fact for name in ("a", "b") for fact in view.see("Pod", pod(name, **over))]
+    assert {type(one) for one in told} == {ObjectRefused}
+    leaving = {**over, "deletionTimestamp": "2026-01-01T01:00:00Z"}
+    told = [fact for name in ("a", "b") for fact in view.see("Pod", pod(name, **leaving))]
+    assert [one.name for one in told if isinstance(one, PodAccounted)] == ["a", "b"]
