@@ -140,7 +140,7 @@ class View:
             beside = self.fresh([refusal(kind, value, refused)])
         place = place_in(kind, value)
         fresh += beside
-        if not self._pods.refuses(place):
+        if f"{place}#refused" in self.facts and not self._pods.refuses(place):
             fresh += self.mended(place, [*found, *beside])
         if self.prebuilt.names(place) and any(isinstance(one, WorkloadDeleted | WorkloadOwned) for one in fresh):
             fresh += self.see(kind, value)  # What it asks for is held against the Workload that it names by now.

@@ -68,7 +68,7 @@ class PodWatch:
 
     def refuses(self, place: str) -> bool:
         """Whether something is reported on the object at a place that can't be understood, be it for long."""
-        return place in self._refused.values()
+        return self._refused.get(place) == place or place in self._refused.values()
 
     def lose(self, kind: str, namespace: str, name: str) -> list[Fact]:
         """The facts that follow from the deletion of an object."""
