@@ -73,7 +73,7 @@ def profile_of(worker: Worker, namespace: str, *providers: str) -> JsonObject:
 
 
 async def test_a_job_runs_in_a_cluster_to_which_a_program_gives_access_again_and_again(tmp_path: Path) -> None:
-    async with asyncio.timeout(120), Stage(tmp_path) as stage:
+    async with asyncio.timeout(240), Stage(tmp_path) as stage:
         await access_is_given_again_and_again(stage, tmp_path)
 
 
