@@ -13,6 +13,7 @@ from events.partition_map import PartitionForked, PartitionMapObserved
 from events.quota import ClusterQueueObserved, LocalQueueObserved
 from events.setting_aside import SetAside
 from events.settings import SettingsObserved
+from events.workload import WorkloadDeleted
 from events.workload_facts import WorkloadFact
 from projections.budgets.counting import follow as count_in_budgets
 from projections.budgets.counting import keep_budgets, tell_renewal, tell_threshold
@@ -79,7 +80,8 @@ def evolve(world: World, event: AnyEvent, position: LogPosition) -> None:
 
 def _of_the_same_job(world: World, event: AnyEvent) -> Sequence[str]:
     """Slices and variants of whose job an event tells, where what they use is counted, or clusters are chosen: they may end with it."""
-    key = getattr(event, "workload", None) if world.budgets or world.entered or world.dispatches else None
+    leaves_choices = bool(world.dispatches) and isinstance(event, WorkloadDeleted)
+    key = getattr(event, "workload", None) if world.budgets or world.entered or leaves_choices else None
     if not isinstance(key, str):
         return ()
     slices = world.chains.get(key, ()) if key not in world.workloads else slices_beside(world, key)

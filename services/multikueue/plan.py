@@ -6,6 +6,7 @@ garbage collection, too.
 Rule: docs/rules/multikueue.md#copies
 """
 
+from collections.abc import Collection
 from typing import Protocol
 
 import msgspec
@@ -189,13 +190,13 @@ def _of_undecided(
         origin=origin,
         remove=_all(left),
         park=not copies and ((waits and workload.evicted) or (bool(name) and _looks_as_if_it_ran(workload))),
-        elsewhere=connected_but(world, ""),
+        elsewhere=connected_but(world, ()),
     )
 
 
-def connected_but(world: DispatchState, cluster: str) -> tuple[str, ...]:
-    """All clusters that are connected, but for one."""
-    return tuple(name for name in sorted(world.multikueue_clusters) if name != cluster and connected(world, name))
+def connected_but(world: DispatchState, clusters: Collection[str]) -> tuple[str, ...]:
+    """All clusters that are connected, but for these."""
+    return tuple(name for name in sorted(world.multikueue_clusters) if name not in clusters and connected(world, name))
 
 
 def _dispatched(world: DispatchState, workload: Workload) -> bool:
@@ -232,7 +233,7 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
             outline=_outline(workload),
             run=_by_slice_before(world, workload, dispatch),
             park=_has_stopped(world, workload, dispatch, copies) or (nothing_runs and _looks_as_if_it_ran(workload)),
-            elsewhere=tuple(name for name in connected_but(world, "") if not (nothing_runs and name in copies)),
+            elsewhere=connected_but(world, copies if nothing_runs else ()),
         )
     if dispatch.unseen and connected(world, dispatch.cluster):
         return RemotePlan(workload=workload.key, origin=origin, look=dispatch.cluster)
@@ -261,7 +262,7 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
         outline=_outline(workload),
         run=run,
         park=evicted is not None and copy is None,
-        elsewhere=connected_but(world, dispatch.cluster),
+        elsewhere=connected_but(world, (dispatch.cluster,)),
     )
 
 
@@ -321,7 +322,7 @@ def _of_question(
         max_execution=workload.spec.max_execution,
         remove=tuple(sorted(stale.items())),
         park=not stale and _looks_as_if_it_ran(workload),
-        elsewhere=tuple(name for name in connected_but(world, "") if name not in copies),
+        elsewhere=connected_but(world, copies),
     )
 
 

@@ -139,9 +139,7 @@ class View:
         except Refused as refused:
             beside = self.fresh([refusal(kind, value, refused)])
         place = place_in(kind, value)
-        fresh += beside
-        if f"{place}#refused" in self.facts and not self._pods.refuses(place):
-            fresh += self.mended(place, [*found, *beside])
+        fresh += [*beside, *self.mended(place, [*found, *beside])]
         if self.prebuilt.names(place) and any(isinstance(one, WorkloadDeleted | WorkloadOwned) for one in fresh):
             fresh += self.see(kind, value)  # What it asks for is held against the Workload that it names by now.
         if kind == "Workload":
@@ -165,9 +163,10 @@ class View:
         return self._see_again(one for place, one in named if self.by_source.get(place) != workload)
 
     def mended(self, place: str, found: Iterable[Fact]) -> list[Fact]:
-        """The fact that a refused object is understood again, unless `found` says so."""
-        refused = self.facts.get(f"{place}#refused")
-        if refused is None or any(isinstance(one, ObjectRefused) for one in found):
+        """The fact that a refused object is understood again; none where `found`, or what its pods are part of, says otherwise."""
+        if f"{place}#refused" not in self.facts or self._pods.refuses(place):
+            return []
+        if any(isinstance(one, ObjectRefused) for one in found):
             return []
         kind, namespace, name = place.split("/", 2)
         fact = ObjectMended(kind=kind, namespace=namespace, name=name)

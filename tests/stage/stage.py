@@ -98,8 +98,8 @@ class Stage:
         self.client: KubeClient
         self.ports: Ports
         self.tasks: list[asyncio.Task[None]] = []
-        self.beside: tuple[Stage, ...] = ()
-        """Those of other clusters in the same story."""
+        self.story: tuple[Stage, ...] = (self,)
+        """Those of all clusters in the same story."""
         self.processes: list[ServiceProcess] = []
         self._opened: AsyncExitStack
 
@@ -178,7 +178,7 @@ class Stage:
         waiting = asyncio.create_task(self.cluster.until(holds))
         try:
             while not waiting.done():
-                serving = [task for stage in self._story() for task in stage.tasks if not _has_ended_well(task)]
+                serving = [task for stage in self.story for task in stage.tasks if not _has_ended_well(task)]
                 await asyncio.wait([waiting, *serving], return_when=asyncio.FIRST_COMPLETED)
                 if not waiting.done():
                     for task in serving:
@@ -186,13 +186,10 @@ class Stage:
                             task.result()
             waiting.result()
         except asyncio.CancelledError as ended:
-            ended.add_note("\n".join(stage.stands() for stage in self._story()))
+            ended.add_note("\n".join(stage.stands() for stage in self.story))
             raise
         finally:
             await stopped(waiting)
-
-    def _story(self) -> tuple["Stage", ...]:
-        return (self, *(stage for stage in self.beside if stage is not self))
 
     def stands(self) -> str:
         """How pods and workloads stand here, of a story that has come to no end."""

@@ -128,9 +128,9 @@ async def managing(
     opened = AsyncExitStack()
     try:
         await set_up(stage, workers)
-        theirs = [one.stage for one in workers if isinstance(one, KuelogWorker)]
-        for one in (stage, *theirs):
-            one.beside = (stage, *theirs)
+        story = (stage, *(one.stage for one in workers if isinstance(one, KuelogWorker)))
+        for one in story:
+            one.story = story
         here = await recording(str(await stage.cluster.kubeconfig_of(MULTIKUEUE)), MULTIKUEUE)
         opened.push_async_callback(here.close)
         stage.serve(*(one for one in SERVICES if one != MULTIKUEUE), settings=settings)
