@@ -1,14 +1,16 @@
 """A bus, a cluster under test, and the ports to both: what stories are played on."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import TypeVar
 
 import yaml
 
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
+from ops.production.archive.history import History, read_everything
 from ops.production.kubernetes.client import KubeClient
 from ops.production.kubernetes.client import connect as connect_kube
 from ops.production.kubernetes.reflector import Reflector
@@ -24,6 +26,8 @@ from services.runtime.cluster_port import Resource
 from services.runtime.own_task import stopped
 from tests.stage.cluster import WORKLOADS, Cluster, Embedded, end_pods
 from tests.stage.processes import Order, ServiceProcess
+
+Found = TypeVar("Found")
 
 SCALE = 20
 CLUSTER_QUEUES = Resource(
@@ -175,7 +179,19 @@ class Stage:
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait for changes of the cluster until something holds. Raises what a service on any stage of the story has died of."""
-        waiting = asyncio.create_task(self.cluster.until(holds))
+        await self._or_what_has_died(self.cluster.until(holds))
+
+    async def stored(self, look: Callable[[History], Found | None]) -> Found:
+        """What is found in all that is stored, once there is something: the log may say a moment later what the cluster shows."""
+        return await self._or_what_has_died(self._stored(look))
+
+    async def _stored(self, look: Callable[[History], Found | None]) -> Found:
+        while (found := look(await read_everything(self.bus))) is None:  # noqa: ASYNC110 - it comes over the log
+            await asyncio.sleep(0.05)
+        return found
+
+    async def _or_what_has_died(self, awaited: Coroutine[None, None, Found]) -> Found:
+        waiting = asyncio.create_task(awaited)
         try:
             while not waiting.done():
                 serving = [task for stage in self.story for task in stage.tasks if not _has_ended_well(task)]
@@ -184,7 +200,7 @@ class Stage:
                     for task in serving:
                         if task.done():
                             task.result()
-            waiting.result()
+            return waiting.result()
         except asyncio.CancelledError as ended:
             ended.add_note("\n".join(stage.stands() for stage in self.story))
             raise

@@ -77,6 +77,12 @@ async def test_each_pod_gets_devices_of_its_own(stage: Stage) -> None:
     assert sorted(result["device"] for each in given for result in each) == ["gpu-0", "gpu-1", "gpu-2", "gpu-3"]
 
 
+def held_by(shown: list[JsonObject]) -> list[tuple[str, str]]:
+    """Each device's holder, by name, and the class of which it is held."""
+    held = [one["holders"][0] for one in shown if one["holders"]]
+    return sorted((one["holder"], one["device_class"]) for one in held)
+
+
 async def test_who_holds_which_device_is_shown_as_of_any_time_and_counted_for_the_bill(stage: Stage) -> None:
     ext = one_class("ext", extended="example.com/gpu")
     told = settings({"gpus": ["gpu", "ext"]})
@@ -86,9 +92,8 @@ async def test_who_holds_which_device_is_shown_as_of_any_time_and_counted_for_th
     await stage.add(claiming("other", templates=(), limits={"example.com/gpu": 1}))
     running = lambda: stage.running("first") and stage.running("other")  # noqa: E731
     await stage.until(running)
-    shown = await until_shown(stage, lambda found: sum(bool(one["holders"]) for one in found) == 3)
-    held = sorted((one["holders"][0]["holder"], one["holders"][0]["device_class"]) for one in shown if one["holders"])
-    assert held == [("default/first", "gpu"), ("default/first", "gpu"), ("default/other", "ext")]
+    held = [("default/first", "gpu"), ("default/first", "gpu"), ("default/other", "ext")]
+    shown = await until_shown(stage, lambda found: held_by(found) == held)
     assert all(one["node"] == "plain" and one["state"] == "ok" for one in shown)
     (then,) = {one["holders"][0]["resource"] for one in shown if one["holders"]}
     assert then == "gpus"

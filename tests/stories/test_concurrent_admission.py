@@ -80,6 +80,11 @@ def variants(stage: Stage, name: str) -> dict[str, JsonObject]:
     }
 
 
+def idle_variants(stage: Stage, name: str) -> set[str]:
+    """The flavors of those that are not active."""
+    return {flavor for flavor, one in variants(stage, name).items() if one["spec"].get("active") is False}
+
+
 def admitted(found: JsonObject) -> tuple[str, str]:
     told = {one["type"]: one for one in (found.get("status") or {}).get("conditions") or ()}
     condition = told.get("Admitted", {})
@@ -105,12 +110,12 @@ async def test_a_job_runs_on_the_flavor_that_has_room_and_moves_when_the_better_
     (owner,) = found["own"]["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["name"], owner["controller"]) == ("Workload", parent["metadata"]["name"], True)
     assert found["own"]["spec"]["preemptionGates"] == [{"name": "kueue.x-k8s.io/concurrent-admission"}]
-    await stage.until(lambda: variants(stage, "first")["spot"]["spec"]["active"] is False)
+    await stage.until(lambda: "spot" in idle_variants(stage, "first"))
 
     await stage.end_pods("first")
     await stage.until(lambda: stage.complete("first") and zone(stage, "moves") == "a" and stage.running("moves"))
     await stage.until(lambda: admitted(variants(stage, "moves")["own"])[0] == "True")
-    await stage.until(lambda: variants(stage, "moves")["spot"]["spec"]["active"] is False)
+    await stage.until(lambda: "spot" in idle_variants(stage, "moves"))
     told = {one["type"]: one for one in variants(stage, "moves")["spot"]["status"]["conditions"]}
     assert told["Evicted"]["reason"] in ("FlavorMigration", "Deactivated")
     over = {

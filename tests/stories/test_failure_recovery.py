@@ -4,7 +4,7 @@ import pytest
 
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
-from ops.production.archive.history import read_everything
+from ops.production.archive.history import History
 from ops.production.log.streams import PARTITION
 from ops.queries.replay import fold_partition
 from tests.stage.stage import NODES, PODS, Stage, job
@@ -40,8 +40,14 @@ async def test_its_quota_comes_back_when_it_says_that_this_is_safe(stage: Stage)
     await stage.until(lambda: not pods_of(stage, "stuck"))
     await stage.until(lambda: told(stage) == [(pod["metadata"]["uid"], "Warning")])
     await stage.until(lambda: not held(stage))
-    fold, found = fold_partition(PARTITION, await read_everything(stage.bus), verify=True)
-    assert not found.differences and not fold.world.forced_pods and not fold.world.hanging_pods
+    assert await stage.stored(gone)
+
+
+def gone(entries: History) -> bool | None:
+    """Once nothing is known of pods that hang or were ended, with every decision decided again."""
+    fold, found = fold_partition(PARTITION, entries, verify=True)
+    assert not found.differences
+    return (not fold.world.forced_pods and not fold.world.hanging_pods) or None
 
 
 def told(stage: Stage) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ import asyncio
 
 import pytest
 
-from ops.production.archive.history import read_everything
+from ops.production.archive.history import History
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.served import SERVICES
 from ops.queries.replay import fold_partition
@@ -37,17 +37,14 @@ async def play(stage: Stage) -> None:
     await stage.until(lambda: stage.complete("patient"))
 
 
-async def final_state(stage: Stage) -> dict[str, object]:
-    """What the log says when all is over, without what depends on the moment of a crash."""
-    while True:
-        entries = await read_everything(stage.bus)
-        fold, replayed = fold_partition(PARTITION, entries, verify=True)
-        devices, _ = fold_partition(DEVICE_PARTITION, entries)
-        cards = devices.world.cards
-        if not (cards.holdings or cards.pods) and all(w.finish_shown for w in fold.world.workloads.values()):
-            break
-        await asyncio.sleep(0.05)
+def final_state(entries: History) -> dict[str, object] | None:
+    """What the log says when all is over, without what depends on the moment of a crash; None before that."""
+    fold, replayed = fold_partition(PARTITION, entries, verify=True)
     assert not replayed.differences
+    devices, _ = fold_partition(DEVICE_PARTITION, entries)
+    cards = devices.world.cards
+    if cards.holdings or cards.pods or not all(w.finish_shown for w in fold.world.workloads.values()):
+        return None
     return {
         "workloads": {
             w.owner.name: (w.finished, w.evicted, w.stops.preempted_count)
@@ -84,13 +81,13 @@ async def test_a_service_killed_at_an_await_point_changes_nothing_about_the_end(
     succession = asyncio.create_task(succeed())
     await asyncio.wait_for(play(stage), 90)
     await succession
-    assert await final_state(stage) == EXPECTED
+    assert await stage.stored(final_state) == EXPECTED
 
 
 async def test_without_any_death_the_end_is_the_expected_one(stage: Stage) -> None:
     stage.serve()
     await asyncio.wait_for(play(stage), 60)
-    assert await final_state(stage) == EXPECTED
+    assert await stage.stored(final_state) == EXPECTED
 
 
 async def test_the_bus_restarted_in_the_middle_changes_nothing_about_the_end(stage: Stage) -> None:
@@ -100,7 +97,7 @@ async def test_the_bus_restarted_in_the_middle_changes_nothing_about_the_end(sta
     await stage.server.kill()
     await stage.server.start()
     await asyncio.wait_for(playing, 90)
-    assert await final_state(stage) == EXPECTED
+    assert await stage.stored(final_state) == EXPECTED
 
 
 @pytest.mark.parametrize("forget", [False, True], ids=["remembers", "forgets"])
@@ -110,7 +107,7 @@ async def test_the_api_server_restarted_in_the_middle_changes_nothing_about_the_
     await stage.until(lambda: stage.running("patient"))
     await stage.cluster.restart(forget=forget)
     await asyncio.wait_for(playing, 120)
-    assert await final_state(stage) == EXPECTED
+    assert await stage.stored(final_state) == EXPECTED
 
 
 async def test_jobs_start_and_make_room_while_the_applier_is_put_off(stage: Stage) -> None:
@@ -119,4 +116,4 @@ async def test_jobs_start_and_make_room_while_the_applier_is_put_off(stage: Stag
         playing = asyncio.create_task(play(stage))
         await stage.until(lambda: bool(stage.get("jobs.batch", "default", "patient")))
     await asyncio.wait_for(playing, 120)
-    assert await final_state(stage) == EXPECTED
+    assert await stage.stored(final_state) == EXPECTED

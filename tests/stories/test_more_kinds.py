@@ -113,7 +113,7 @@ async def test_fewer_pods_may_be_let_in_and_a_stopped_job_is_as_it_was(stage: St
     assert spec()["parallelism"] == 1, "there is room for one"
     await stage.add(job("urgent", 3600, urgent=True))
     await asyncio.wait_for(stage.until(lambda: stage.running("urgent")), 60)
-    assert (spec()["suspend"], spec()["parallelism"]) == (True, 3)
+    await asyncio.wait_for(stage.until(lambda: (spec()["suspend"], spec()["parallelism"]) == (True, 3)), 60)
     assert "nodeSelector" not in spec()["template"]["spec"]
     assert "kueue.x-k8s.io/podset" not in spec()["template"]["metadata"]["labels"]
     await stage.end_pods("urgent")

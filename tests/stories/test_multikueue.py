@@ -31,6 +31,7 @@ from services.runtime.own_task import stopped
 from tests.ops.production.deploy.test_least_rights import granted, question
 from tests.ops.production.kubernetes.recording import recording
 from tests.stage.cluster import UNTIL_ENDED_S
+from tests.stage.cluster import WORKLOADS as COPIES
 from tests.stage.kuelog_worker import KuelogWorker
 from tests.stage.kueue_worker import KueueWorker
 from tests.stage.played_kueue import Worker
@@ -161,7 +162,7 @@ async def test_a_job_runs_where_it_is_admitted_first_and_nothing_of_it_stays_the
     async with asyncio.timeout(120), Stage(tmp_path) as stage, clusters(stage, tmp_path) as (w1, w2):
         w1.admits = False
         await stage.add(delegated("patient", UNTIL_ENDED_S))
-        await w1.cluster.until(lambda: bool(w1.copies))
+        await w1.cluster.until(lambda: w1.cluster.changes(COPIES) > 0)
         await stage.until(lambda: check_of(stage) == ("Ready", 'The workload was admitted on "w2"'))
         await stage.until(lambda: workload(stage).get("status", {}).get("clusterName") == "w2")
         await stage.until(lambda: stage.running("patient"))
@@ -264,7 +265,8 @@ async def test_a_kubeconfig_that_may_not_be_used_is_refused_and_named_on_the_clu
 async def test_a_cluster_whose_secret_is_taken_away_is_cut_off_and_connected_anew_once_it_is_back(
     tmp_path: Path,
 ) -> None:
-    async with asyncio.timeout(90), Stage(tmp_path) as stage, clusters(stage, tmp_path) as (w1, w2):
+    patient = replace(SETTINGS, multikueue=replace(RULE, worker_lost_timeout=3_600_000))
+    async with asyncio.timeout(90), Stage(tmp_path) as stage, clusters(stage, tmp_path, settings=patient) as (w1, w2):
         w2.admits = False
         await stage.add(delegated("patient", UNTIL_ENDED_S))
         await stage.until(lambda: stage.running("patient"))

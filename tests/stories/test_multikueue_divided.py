@@ -107,14 +107,10 @@ async def divided(
             await one.stop()
 
 
-async def once_told_that_nothing_is_there(stage: Stage) -> tuple[History, World]:
+def once_nothing_is_there(entries: History) -> tuple[History, World] | None:
     """All that is stored and what it comes to, once it says that no copy is left anywhere."""
-    while True:
-        entries = await read_everything(stage.bus)
-        world = world_at(point_at(entries))
-        if not world.remotes and not world.left_behind:
-            return entries, world
-        await asyncio.sleep(0.05)
+    world = world_at(point_at(entries))
+    return None if world.remotes or world.left_behind else (entries, world)
 
 
 async def test_jobs_of_every_partition_run_elsewhere_are_shown_here_and_leave_nothing_there(tmp_path: Path) -> None:
@@ -124,7 +120,7 @@ async def test_jobs_of_every_partition_run_elsewhere_are_shown_here_and_leave_no
         await stage.until(lambda: all(ended(stage, at, f"job-{name}") for name, at in DOORS.items()))
         for one in workers:
             await one.stage.until(lambda one=one: not one.copies and not one.jobs)
-        entries, world = await once_told_that_nothing_is_there(stage)
+        entries, world = await stage.stored(once_nothing_is_there)
         chosen = {
             event.workload.partition("/")[2].removeprefix("job-job-")[0]: name
             for name in streams_in(entries).trees

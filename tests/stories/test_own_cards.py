@@ -1,12 +1,10 @@
 """Pods of one set that were given different cards: each is told its own before it is scheduled, and has no others."""
 
-import asyncio
-
 import pytest
 
 from events.api.labels import CARDS_GATE
 from events.json_object import JsonObject
-from ops.production.archive.history import read_everything
+from ops.production.archive.history import History
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.replay import fold_partition
 from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node
@@ -77,15 +75,15 @@ def held(pod: JsonObject) -> list[str]:
 
 async def settled(stage: Stage) -> World:
     """What the log comes to, with every decision decided again, once its pods are told and each holds the cards that are reserved for it."""
-    while True:
-        everything = await read_everything(stage.bus)
-        for partition in (PARTITION, DEVICE_PARTITION):
-            fold, found = fold_partition(partition, everything, verify=True)
-            assert not found.differences
-        world = fold.world
-        if not all_findings(world.cards, world.nodes, world.pods):
-            return world
-        await asyncio.sleep(0.05)
+    return await stage.stored(_settled)
+
+
+def _settled(entries: History) -> World | None:
+    for partition in (PARTITION, DEVICE_PARTITION):
+        fold, found = fold_partition(partition, entries, verify=True)
+        assert not found.differences
+    world = fold.world
+    return None if all_findings(world.cards, world.nodes, world.pods) else world
 
 
 def cards_by_index(world: World, key: str) -> dict[int, list[str]]:
