@@ -214,6 +214,7 @@ class Real:
 
     async def _left(self) -> list[tuple[Resource, JsonObject]]:
         found: list[tuple[Resource, JsonObject]] = []
+        spaces = {*SPACES, *(one["metadata"]["name"] for one in self._made if one["kind"] == "Namespace")}
         for key in (*SWEPT, *(one for one in self._caches.followed if one not in READ)):
             resource = self._caches.resource(key)
             with suppress(ObjectMissing):  # Its definition may have gone already.
@@ -221,7 +222,7 @@ class Real:
                 found.extend(
                     (resource, one)
                     for one in told["items"]
-                    if not resource.namespaced or one["metadata"]["namespace"] in SPACES
+                    if not resource.namespaced or one["metadata"]["namespace"] in spaces
                 )
         for value in self._made:
             resource, meta = self._caches.resource_of(value), value["metadata"]

@@ -1,17 +1,19 @@
 """Somebody else's checks add to the pods of a job: at its start, gone at its stop, and in conflict with each other."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from events.api.labels import ADDED_BY_CHECKS
+from events.json_object import JsonObject
 from ops.production.archive.history import read_everything
 from ops.production.log.streams import PARTITION
 from ops.queries.replay import fold_partition
 from services.applier.writing import WORKLOADS
-from services.runtime.cluster_port import ObjectConflict
+from services.runtime.cluster_port import ObjectConflict, ObjectInvalid
 from tests.stage.cluster import UNTIL_ENDED_S
 from tests.stage.stage import Stage, job
 from tests.stories.test_checks import conditions, require, workload
@@ -122,15 +124,23 @@ async def failed_to_start(stage: Stage, why: str) -> None:
 
 
 async def unknown_pod_set(stage: Stage) -> None:
-    await say(stage, "budget")
-    await say(stage, "nodes", {"name": "wurkers", "labels": {"team": "a"}})
-    await refused_until_mended(stage, "podSetUpdates[0].name: 'wurkers' is not known here (write one of main)")
+    why = "podSetUpdates[0].name: 'wurkers' is not known here"
+    await refused(stage, {"name": "wurkers", "labels": {"team": "a"}}, why, " (write one of main)")
 
 
 async def malformed(stage: Stage) -> None:
+    await refused(stage, {"name": "main", "labels": "team=a"}, "podSetUpdates[0].labels")
+
+
+async def refused(stage: Stage, update: JsonObject, why: str, instead: str = "") -> None:
+    """It is not written where the API server asks the webhook; where it asks nobody, who waits says why, until it is mended."""
     await say(stage, "budget")
-    await say(stage, "nodes", {"name": "main", "labels": "team=a"})
-    await refused_until_mended(stage, "podSetUpdates[0].labels")
+    if stage.cluster.real:
+        with pytest.raises(ObjectInvalid, match=re.escape(why)):
+            await say(stage, "nodes", update)
+        return
+    await say(stage, "nodes", update)
+    await refused_until_mended(stage, why + instead)
 
 
 async def refused_until_mended(stage: Stage, why: str) -> None:

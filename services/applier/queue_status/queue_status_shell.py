@@ -7,14 +7,17 @@ much else is to be written. A write that failed is retried later.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import structlog
 
 from events.api.labels import RESOURCE_IN_USE
 from events.event import Millis
 from events.json_object import JsonObject
+from events.object_version import object_place
 from projections.checks.quota_automation import quotas_to_set
+from projections.configuration import Configuration
+from projections.object_versions import KnownVersion
 from projections.partitions.homes import leads, owns_queue
 from projections.partitions.state import PartitionState
 from projections.queues.budget_condition import BudgetedQueueState
@@ -86,7 +89,7 @@ class QueueStatusWriter:
             self._ask(world, self._next)
             return
         self._wanted.put(self._statuses.changed(world, now))
-        self._quotas.put_unlike(_unlike_quotas(world))
+        self._quotas.put_unlike(_unlike_quotas(world), world)
         # The partition waits meanwhile: where there are many queues they are looked at less often.
         self._next = now + max(EVERY, _REST * (self._clock.now() - now))
         rule = world.settings.admission_fair_sharing
@@ -99,7 +102,7 @@ class QueueStatusWriter:
         if now < self._next_holds:
             self._ask(world, self._next_holds)
             return
-        self._holds.put_unlike(_unlike_holds(world))
+        self._holds.put_unlike(_unlike_holds(world), world)
         self._next_holds = now + max(_HOLDS_EVERY, _REST * (self._clock.now() - now))
 
     async def run(self) -> None:
@@ -185,13 +188,20 @@ class QueueStatusWriter:
         self._shown[place] = {"metadata": meta, "status": found.get("status")}
 
 
+class _Asked(NamedTuple, Generic[T]):
+    """What was put of an object, and of which version of it."""
+
+    what: T
+    version: KnownVersion | None
+
+
 class _Wanted(Generic[T]):
     """What is to be written of one kind, the last for each object; which was wanted first comes first."""
 
     def __init__(self) -> None:
         self._wanted: dict[QueuePlace, T] = {}
-        self._asked: dict[QueuePlace, T] = {}
-        """Of objects that are not as they should be, what was put: it is written once, until the watcher reports it on the log."""
+        self._asked: dict[QueuePlace, _Asked[T]] = {}
+        """Of objects that are not as they should be, what was put."""
         self._news = asyncio.Event()
 
     def put(self, found: Mapping[QueuePlace, T]) -> None:
@@ -200,13 +210,17 @@ class _Wanted(Generic[T]):
             self._wanted.update(found)
             self._news.set()
 
-    def put_unlike(self, found: dict[QueuePlace, T]) -> None:
-        """These are all objects that are not as they should be: have those written that are not asked for yet."""
-        self.put({place: one for place, one in found.items() if self._asked.get(place) != one})
-        for place in self._asked.keys() - found.keys():
+    def put_unlike(self, found: Mapping[QueuePlace, T], world: Configuration) -> None:
+        """These are all objects that are not as they should be: each is written once for every version of which that is on the log.
+
+        Of a version that comes after the write somebody else may have undone it, before it was seen here.
+        """
+        asked = {place: _Asked(what, world.versions.known.get(object_place(*place))) for place, what in found.items()}
+        self.put({place: one.what for place, one in asked.items() if self._asked.get(place) != one})
+        for place in self._asked.keys() - asked.keys():
             # It is as it should be, or nobody wants that any more: what could not be written until now is of the past.
             self._wanted.pop(place, None)
-        self._asked = found
+        self._asked = asked
 
     async def first(self) -> tuple[QueuePlace, T]:
         """The next one, as soon as there is any; it is taken out."""

@@ -1,12 +1,15 @@
 """Queues are shown as they stand while the API server is busy with other writes, however long those take."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from events.api.labels import RESOURCE_IN_USE
 from events.multikueue import QuotaAutomationEnded, QuotaAutomationSettled
+from events.object_version import ObjectVersion
 from events.quota import ClusterQueueObserved, CohortObserved, FlavorQuotas, Quota, ResourceGroup
 from events.settings import SettingsObserved
 from ops.sandbox.simulate.process_clock import ProcessClock
@@ -152,6 +155,94 @@ def test_every_queue_is_shown_within_seconds_while_a_thousand_others_wait_for_th
         await asyncio.gather(writing, *others, return_exceptions=True)
 
     loop = VirtualLoop("busy")
+    try:
+        loop.run_until_complete(watch(loop))
+    finally:
+        loop.close()
+
+
+class WritableServer(BusyServer):
+    """Holds a cluster queue, which others write, too."""
+
+    def __init__(self, nominal: str) -> None:
+        super().__init__()
+        self.version, self.nominal, self.finalizers = 1, nominal, list[str]()
+        self.written = asyncio.Event()
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> dict[str, Any]:
+        await super().get(resource, namespace, name)
+        flavor = {"name": "default", "resources": [{"name": "cpu", "nominalQuota": self.nominal}]}
+        groups = [{"coveredResources": ["cpu"], "flavors": [flavor]}]
+        meta = {"name": name, "uid": "", "resourceVersion": str(self.version), "finalizers": self.finalizers}
+        return {"metadata": meta, "spec": {"resourceGroups": groups}}
+
+    async def merge(
+        self, resource: Resource, namespace: str, name: str, patch: dict[str, Any], *, subresource: str = ""
+    ) -> dict[str, Any]:
+        if not subresource:
+            if "spec" in patch:
+                (flavor,) = patch["spec"]["resourceGroups"][0]["flavors"]
+                self.nominal = flavor["resources"][0]["nominalQuota"]
+            self.finalizers = patch["metadata"].get("finalizers", self.finalizers)
+            self.version += 1
+            self.written.set()
+        return await self.get(resource, namespace, name)
+
+    def is_changed(self, **values: object) -> None:
+        """Somebody else writes it."""
+        self.version += 1
+        self.written.clear()
+        for name, value in values.items():
+            setattr(self, name, value)
+
+
+@pytest.mark.parametrize("by_hand", ["1", "90"])
+def test_quota_that_is_changed_by_hand_before_it_was_seen_as_it_should_be_is_set_again(by_hand: str) -> None:
+    at, server = CohortWorld(SettingsObserved()), WritableServer("1")
+
+    def seen() -> ClusterQueueObserved:
+        cpu = Quota(resource="cpu", nominal=1_000 * int(server.nominal))
+        group = ResourceGroup(resources=("cpu",), flavors=(FlavorQuotas(flavor="default", quotas=(cpu,)),))
+        return ClusterQueueObserved(name="q", groups=(group,), held=True)
+
+    settled = QuotaAutomationSettled(cluster_queue="q", reason="QuotaAutomated", message="", nominal={"cpu": 2_000})
+    see(at, server, seen())
+    at.fold(settled)
+    _written_again(at, server, lambda: see(at, server, seen()), nominal=by_hand)
+    assert server.nominal == "2"
+
+
+def test_our_finalizer_that_is_taken_off_before_it_was_seen_is_put_on_again() -> None:
+    at, server = CohortWorld(SettingsObserved()), WritableServer("1")
+    see(at, server, ClusterQueueObserved(name="q"))
+    _written_again(at, server, lambda: see(at, server, ClusterQueueObserved(name="q")), finalizers=[])
+    assert server.finalizers == [RESOURCE_IN_USE]
+
+
+def see(at: CohortWorld, server: WritableServer, fact: ClusterQueueObserved) -> None:
+    """What is there is seen at its version."""
+    at.world.versions.take(ObjectVersion(kind="ClusterQueue", name="q", version=server.version), fact, at.now)
+    at.fold(fact)
+
+
+def _written_again(at: CohortWorld, server: WritableServer, seen: Callable[[], None], **by_hand: object) -> None:
+    """Between two looks it is written, and changed by somebody else; both are seen after that."""
+
+    async def watch(loop: VirtualLoop) -> None:
+        clock = ProcessClock(1_000, loop)
+        writer = QueueStatusWriter(server, clock, LowPriorityWrites(clock))  # type: ignore[arg-type]
+        writing = loop.create_task(writer.run())
+        writer.observe(at.world, ())
+        await server.written.wait()
+        server.is_changed(**by_hand)
+        seen()
+        await clock.sleep(EVERY)
+        writer.observe(at.world, ())
+        await asyncio.wait_for(server.written.wait(), 60)
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+
+    loop = VirtualLoop("written again")
     try:
         loop.run_until_complete(watch(loop))
     finally:
