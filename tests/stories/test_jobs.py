@@ -128,9 +128,8 @@ async def test_a_job_that_is_not_understood_does_not_run_because_somebody_lets_i
         await stage.client.merge(JOBS, "default", "unclear", {"spec": {"suspend": False}})
         await stage.until(lambda before=before: generation(stage, "unclear") == before + 2)
         assert stage.get("jobs.batch", "default", "unclear")["spec"]["suspend"] is True
-    told = [one for one in stage.of("events") if one["involvedObject"]["name"] == "unclear"]
-    assert {one["reason"] for one in told} >= {"ErrWorkloadCompose"}
-    await stage.until(lambda: any(one["reason"] == "Stopped" for one in stage.of("events")))
+    for reason in ("ErrWorkloadCompose", "Stopped"):
+        await stage.until(lambda reason=reason: reason in told_of(stage, "unclear"))
     await stage.add(
         {
             "apiVersion": "kueue.x-k8s.io/v1beta2",
@@ -140,6 +139,11 @@ async def test_a_job_that_is_not_understood_does_not_run_because_somebody_lets_i
         }
     )
     await stage.until(lambda: stage.running("unclear"))
+
+
+def told_of(stage: Stage, name: str) -> set[str]:
+    """The reasons of the Events about a job."""
+    return {one["reason"] for one in stage.of("events") if one["involvedObject"]["name"] == name}
 
 
 def generation(stage: Stage, name: str) -> int:
