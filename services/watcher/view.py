@@ -192,6 +192,7 @@ class View:
         if workload is not None:
             fresh.append(WorkloadDeleted(workload=workload))
         reported = any(f"{place}{part}" in self.facts for part in ("", "#refused", "#accounted", "#terminating"))
+        reported = reported or (kind == "Workload" and self._reported.needs_object(f"{namespace}/{name}"))
         if reported and (workload is None or kind == "Pod" or f"{place}#terminating" in self.facts):
             fresh.append(ObjectRemoved(kind=kind, namespace=namespace, name=name))
         for fact in fresh:
@@ -214,7 +215,10 @@ class View:
         found = {object_of(place) for place in self.facts if place.startswith(prefix)}
         found |= {*(place for place in self.by_source if place.startswith(prefix)), *self.claims.places(kind)}
         if kind == "Workload":
-            found |= {workload_place(key) for key, one in self.workloads.items() if one.own_object.owner_uid}
+            needed = self._reported.needs_object
+            found |= {
+                workload_place(key) for key, one in self.workloads.items() if one.own_object.owner_uid or needed(key)
+            }
         return sorted(found)
 
     def fold(self, fact: Fact) -> None:
@@ -232,6 +236,8 @@ class View:
                 for part in ("", *PARTS):
                     self.facts.pop(f"{place}{part}", None)
                 self.priority_classes.pop(f"{fact.kind}/{fact.name}", None)
+                if fact.kind == "Workload":
+                    self._reported.lose_object(f"{fact.namespace}/{fact.name}")
             case _:
                 place = place_of(fact)
                 if place:

@@ -1,5 +1,7 @@
 """Workload objects that are kept while something needs them, and what frees them, as under Kueue (`resource-in-use`)."""
 
+import pytest
+
 from events.api.labels import RESOURCE_IN_USE
 from events.json_object import JsonObject
 from events.json_path import look
@@ -95,6 +97,34 @@ async def test_the_object_of_a_job_that_waits_is_made_anew_when_it_is_deleted(st
     await stage.until(lambda: look(workload(stage, "waits"), "metadata.uid") not in (None, before["metadata"]["uid"]))
     await stage.until(lambda: held(workload(stage, "waits")))
     assert look(workload(stage, "waits"), "spec") == before["spec"]
+
+
+@pytest.mark.parametrize("looks", [True, False], ids=["seen", "while nobody looks"])
+async def test_an_object_that_somebody_lets_go_by_hand_is_made_anew_and_what_runs_goes_on(
+    stage: Stage, looks: bool
+) -> None:
+    stage.serve()
+    await stage.add(job("runs", 3600))
+    await stage.until(lambda: stage.running("runs"))
+    await stage.add(job("waits", 3600))
+    await stage.until(lambda: held(workload(stage, "waits")) and held(workload(stage, "runs")))
+    (pod,) = stage.of("pods")
+    before = {name: workload(stage, name)["metadata"]["uid"] for name in ("runs", "waits")}
+    if not looks:
+        await stopped(stage.tasks.pop())
+    for name in before:
+        name_of = workload(stage, name)["metadata"]["name"]
+        await stage.client.merge(WORKLOADS, "default", name_of, {"metadata": {"finalizers": None}})
+        await delete(stage, workload(stage, name))
+    await stage.until(lambda: not {look(workload(stage, name), "metadata.uid") for name in before} & {*before.values()})
+    if not looks:
+        stage.serve()
+    await stage.until(lambda: all(held(workload(stage, name)) for name in before))
+    reserved = "status.conditions[QuotaReserved].status"
+    await stage.until(lambda: [look(workload(stage, name), reserved) for name in before] == ["True", "False"])
+    assert [one["metadata"]["uid"] for one in stage.of("pods")] == [pod["metadata"]["uid"]]
+    await stage.end_pods("runs")
+    await stage.until(lambda: stage.running("waits"))
 
 
 async def test_a_pod_whose_object_is_deleted_goes_with_it(stage: Stage) -> None:

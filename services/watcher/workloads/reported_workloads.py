@@ -52,6 +52,17 @@ class ReportedWorkloads:
         """The slices of an elastic job that were found, as far as they count."""
         return that_count(self.found[key] for key in self._slices_found.get(uid, ()))
 
+    def needs_object(self, key: str) -> bool:
+        """Whether a workload goes on whose own object has shown what was decided about it, as far as was reported."""
+        reported = self.workloads.get(key)
+        return reported is not None and bool(reported.version) and not reported.job.finished
+
+    def lose_object(self, key: str) -> None:
+        """The object of a workload is gone, which shows nothing until there is another one."""
+        reported = self.workloads.get(key)
+        if reported is not None:
+            reported.version = 0
+
     def fold(self, fact: Fact) -> bool:
         """Fold a fact; whether it is about a workload, and nothing else."""
         match fact:
