@@ -80,9 +80,7 @@ def explain(
     workload = as_shown(world, workload)
     explanation = outline(world, workload)
     explanation.loops = tuple(
-        f"{one.by} preempts {one.workload}, and that preempts {one.other}, {one.turns} times each"
-        for one in preemption_loops(world)
-        if workload.key in (one.by, one.workload, one.other)
+        one.message for one in preemption_loops(world) if workload.key in (one.by, one.workload, one.other)
     )
     holding(world, workload, explanation, at)
     explanation.left_alone = workload_left_alone(world, workload)

@@ -2,7 +2,7 @@
 
 Rule: docs/rules/preemption.md#loops
 
-Kueue's users report such loops (its issue 13662) and have nothing that shows them. It is reported here, and decides nothing.
+Kueue's users report such loops (its issue 13662) and have nothing that shows them, or ends them.
 """
 
 import msgspec
@@ -12,18 +12,31 @@ from projections.workloads.state import WorkloadState
 
 TURNS = 2
 """So often each of them has preempted the next before it is called a loop: once is what priorities are for."""
+IN_VAIN = 3
+"""So often a workload has preempted the same one and was not let in before that is called a loop, and room is kept for it."""
 _REMEMBERED = 8
 """Of so many preemptors a workload remembers how often each has preempted it."""
 
 
 class PreemptionLoop(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """A workload that keeps no room: one preempts it, and it preempts another, which may be that one again, or leave that one none."""
+    """A workload that keeps no room: one preempts it, and it preempts another, which may be that one again, or leave that one none.
+
+    Or it preempts nobody, and takes the room again that it has left.
+    """
 
     by: str
     workload: str
-    other: str
+    other: str = ""
+    """Whom the workload preempts; empty for nobody."""
     turns: int
     """How often each of the two has preempted the next at least."""
+
+    @property
+    def message(self) -> str:
+        """The loop in a sentence, as `kuelog explain` prints it."""
+        if not self.other:
+            return f"{self.by} has preempted {self.workload} {self.turns} times and was not let in"
+        return f"{self.by} preempts {self.workload}, and that preempts {self.other}, {self.turns} times each"
 
 
 def preempted_once_more(workload: Workload, preemptor: str) -> tuple[tuple[str, int], ...]:
@@ -31,6 +44,12 @@ def preempted_once_more(workload: Workload, preemptor: str) -> tuple[tuple[str, 
     before = dict(workload.stops.preempted_by)
     times = before.pop(preemptor, 0) + 1
     return (*tuple(before.items())[-_REMEMBERED + 1 :], (preemptor, times))
+
+
+def preempted_in_vain(preemptor: Workload, victim: Workload) -> int:
+    """How often at least a workload that waits has preempted another and was not let in: once it was, it has been evicted since."""
+    times = dict(victim.stops.preempted_by).get(preemptor.key, 0)
+    return times - sum(one.count for one in preemptor.stops.evictions)
 
 
 def preemption_loops(world: WorkloadState) -> list[PreemptionLoop]:
@@ -47,7 +66,13 @@ def preemption_loops(world: WorkloadState) -> list[PreemptionLoop]:
         for by, times in preemptors.get(workload, ())
         if by != other or by < workload
     ]
-    return sorted(found)
+    found += [
+        PreemptionLoop(by=by, workload=victim, turns=preempted_in_vain(world.workloads[by], world.workloads[victim]))
+        for victim, those in preemptors.items()
+        for by, _ in those
+        if not world.workloads[by].reserved
+    ]
+    return sorted(one for one in found if one.other or one.turns >= IN_VAIN)
 
 
 def _goes_on(world: WorkloadState, key: str) -> bool:

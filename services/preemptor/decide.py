@@ -14,6 +14,7 @@ from events.setting_aside import SetAside
 from projections.configuration import Configuration
 from projections.evolve import evolve
 from projections.log_position import LogPosition
+from projections.preemption.loops import IN_VAIN, preempted_in_vain
 from projections.preemption.message import path_text, preemption_message
 from projections.preemption.policy import protected
 from projections.preemption.requested import still_holds
@@ -61,6 +62,7 @@ class Preemptor:
         if preemptor is None or preemptor.reserved or preemptor.finished:
             return [PreemptionRefused(preemptor=request.workload, reason="PreemptorGone")]
         ordered: list[Decision] = []
+        in_vain = 0
         for victim in request.victims:
             workload = still_holds(world.workloads, victim)
             if workload is None or workload.admission is None or workload.evicted:
@@ -74,8 +76,10 @@ class Preemptor:
                         message=f"{victim.workload} may not be preempted now: {shield}",
                     )
                 ]
+            in_vain = max(in_vain, preempted_in_vain(preemptor, workload))
             ordered.append(self._order(world, request, preemptor, workload, victim.reason))
-        if ordered and self._claims(world, request) and request.workload not in world.claims:
+        claims = in_vain >= IN_VAIN or self._claims(world, request)
+        if ordered and claims and request.workload not in world.claims:
             ordered.append(_claim(request, at, _held_already(world, preemptor)))
         return ordered
 

@@ -230,7 +230,7 @@ KUELOG = (
     _ours("kuelog_set_aside", ("service", "scope"), "What is left alone, by who failed on it"),
     _ours("kuelog_amiss_messages", ("stream", "what", "author"), "Messages that are not as they must be"),
     _ours("kuelog_quarantined_messages", ("stream",), "Messages that an operator had skipped"),
-    _ours("kuelog_preemption_loops", ("partition",), "Workloads that preempt and are preempted again and again; two that preempt each other count once"),
+    _ours("kuelog_preemption_loops", ("partition",), "Workloads that preempt and are preempted again and again, or preempt the same one in vain; two that preempt each other count once"),
     _ours("kuelog_given_back_messages", ("stream",), "Messages that the bus had lost and got again"),
     _ours("kuelog_ignored_messages", ("stream",), "Words of control that do not count"),
 )

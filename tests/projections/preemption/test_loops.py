@@ -6,7 +6,7 @@ from events.preemption import PreemptionOrdered
 from events.workload import WorkloadDeleted
 from projections.evolve import evolve
 from projections.log_position import LogPosition
-from projections.preemption.loops import PreemptionLoop, preemption_loops
+from projections.preemption.loops import IN_VAIN, PreemptionLoop, preemption_loops
 from projections.world import World
 from tests.services.queue_manager.waiting_room import KEY, MINUTE, submitted
 
@@ -49,6 +49,17 @@ def test_one_that_is_always_the_victim_is_in_no_loop() -> None:
     world = world_with_three()
     preempt(world, *[(KEY, OTHER)] * 5, (THIRD, KEY), (OTHER, THIRD))
     assert preemption_loops(world) == []
+
+
+def test_who_preempts_the_same_one_and_waits_on_is_a_loop() -> None:
+    world = world_with_three()
+    waits = "team/waits"
+    evolve(world, replace(submitted(), workload=waits, uid=waits), place(5))
+    preempt(world, *[(waits, OTHER)] * (IN_VAIN - 1))
+    assert preemption_loops(world) == []
+    preempt(world, (waits, OTHER))
+    (found,) = preemption_loops(world)
+    assert found.message == f"{waits} has preempted {OTHER} 3 times and was not let in"
 
 
 def test_a_loop_ends_with_either_of_the_two() -> None:

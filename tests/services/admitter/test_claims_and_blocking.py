@@ -4,8 +4,9 @@ from events.admission import AdmissionRefused, QuotaReserved, WorkloadAdmitted
 from events.preemption import PreemptionOrdered, PreemptionWasted, RoomClaimed
 from events.quota import AdmissionCheckObserved, CheckRule, LocalQueueObserved, PreemptionPolicy
 from events.settings import PodsReadyRule, SettingsObserved
-from events.workload import PodsGone, PodsReady
+from events.workload import EvictionCount, PodsGone, PodsReady
 from projections.preemption.claims import claimed_room
+from projections.preemption.loops import IN_VAIN, preempted_in_vain
 from tests.stories.small_world import GPU, Story, job, platform, queue
 
 
@@ -102,3 +103,34 @@ def test_who_waits_for_its_checks_holds_up_nobody_whose_pods_could_start() -> No
     assert reserved(list(told.decided())) == ["team/waits"]
     said = told.told(job("a")).decided()
     assert [one.workload for one in said if isinstance(one, WorkloadAdmitted)] == ["team/a"]
+
+
+def test_who_preempts_the_same_one_in_vain_again_and_again_has_its_room_kept() -> None:
+    """It could have fewer pods, and gets in as a whole once there is room, where whoever left has precedence."""
+    lender = queue("lender", nominal=1, reclaim=PreemptionPolicy.ANY, cohort="pool")
+    told = Story().told(*platform(nominal=3, cards=4, cohort="pool"), lender)
+    told.told(LocalQueueObserved(namespace="team", name="lender", cluster_queue="lender"))
+    told.told(job("stays", count=2, priority=9), job("goes", count=2, priority=9)).decided()
+    owner = job("owner", queue="lender", count=2)
+    (pods,) = owner.spec.pod_sets
+    owner = replace(owner, spec=replace(owner.spec, pod_sets=(replace(pods, minimum=1),)))
+    said = list(told.told(owner).decided())
+    assert [e.workload for e in said if isinstance(e, PreemptionOrdered)] == ["team/goes"]
+    # Whoever has not begun to run leaves at once from now on.
+    said = list(gone(told, "goes").decided())
+    ordered = [(e.workload, e.preemptor) for e in said if isinstance(e, PreemptionOrdered)]
+    assert ordered == [("team/goes", "team/owner")] * IN_VAIN
+    assert [e.preemptor for e in said if isinstance(e, RoomClaimed)] == ["team/owner"]
+    assert reserved(said) == ["team/goes"] * IN_VAIN + ["team/owner"]
+    assert not told.world.claims and not told.later(600_000)
+
+
+def test_a_workload_that_was_let_in_meanwhile_has_not_preempted_in_vain() -> None:
+    told = three_queues(claims=False)
+    told.told(job("owner", queue="lender", count=1)).decided()
+    (victim,) = [one for one in told.world.workloads.values() if one.stops.preempted_by]
+    owner = told.world.workloads["team/owner"]
+    often = replace(victim, stops=replace(victim.stops, preempted_by=((owner.key, IN_VAIN),)))
+    assert preempted_in_vain(owner, often) == IN_VAIN
+    once = EvictionCount(reason="Preempted", count=1)
+    assert preempted_in_vain(replace(owner, stops=replace(owner.stops, evictions=(once,))), often) == IN_VAIN - 1
