@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from events.api.labels import ADMISSION_GATED_BY, DECISION, JOB_UID, POD_SETS
 from events.api.workload import MAXIMUM_EXECUTION_TIME
@@ -32,6 +33,8 @@ class JobWrite(msgspec.Struct, frozen=True, kw_only=True):
     subresource: str = ""
     optional: bool = False
     """If the API refuses it, the job is where it has to be all the same."""
+    last: bool = False
+    """What is to be written besides has to wait until its pods are gone."""
 
 
 def job_write(job: JsonObject, application: Application) -> JobWrite | None:
@@ -47,7 +50,9 @@ def job_write(job: JsonObject, application: Application) -> JobWrite | None:
     if not application.run:
         return _stop(kind, job, application, mark) if suspended else _marked(kind, job, application, run=False)
     if not suspended:
-        return None
+        return _let_run_by_others(kind, job, application, mark)
+    if _bears_this_admission(application, mark) and _has_active_pods(kind, job):
+        return None  # Somebody has stopped it: it runs again once these are gone, which might have less than was chosen for them.
     wanted = injected(kind, job, application.injections)
     before_it_runs = _unstarted(kind, job, wanted) or _patched_first(kind, job, wanted)
     return before_it_runs or _marked(kind, wanted, application, run=True, before=job)
@@ -78,10 +83,30 @@ def _stop(kind: JobKind, job: JsonObject, application: Application, mark: str) -
     return reset or JobWrite(patch=_patch(job, wanted), optional=True)
 
 
+def _let_run_by_others(kind: JobKind, job: JsonObject, application: Application, mark: str) -> JobWrite | None:
+    """A job that somebody let run before it was let in is suspended first where it lacks what was chosen for it, and only marked where not."""
+    if not application.of.in_cluster.job_turned or _bears_this_admission(application, mark):
+        return None
+    if application.of.admission is None or (mark and application.of.spec.elastic):
+        return None  # A running job bears what the slice before was let in by.
+    complete = injected(kind, job, application.injections) == job
+    return replace(_marked(kind, job, application, run=complete), last=True)
+
+
+def _bears_this_admission(application: Application, mark: str) -> bool:
+    """Whether a job is marked with what was decided since its quota was reserved."""
+    admission = application.of.admission
+    return admission is not None and application.since(mark) >= admission.reservation
+
+
 def waits_to_be_restored(kind: JobKind, job: JsonObject) -> bool:
     """Whether what was injected into a suspended Job or TrainJob has to stay in it until its pods are gone."""
     if kind.reader not in (JOB.reader, TRAIN_JOB.reader) or not holds_injection(kind, job):
         return False
+    return _has_active_pods(kind, job)
+
+
+def _has_active_pods(kind: JobKind, job: JsonObject) -> bool:
     return any(total(job, path) for path in kind.active[:1])
 
 

@@ -257,6 +257,8 @@ class ApplicationWriter:
             try:
                 answer = await self._write_job(application, write)
                 turned, job = turned or application.turns(job), answer
+                if write.last:
+                    return self._steered(application, turned=turned)
             except ObjectConflict:
                 self._jobs.forget(application.workload)
                 job = await self._job(application)

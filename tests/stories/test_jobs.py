@@ -6,8 +6,12 @@ from typing import Any
 import pytest
 import yaml
 
+from events.admission import WorkloadAdmitted
 from events.json_object import JsonObject
 from events.json_path import look
+from events.workload import JobUnsuspended
+from ops.production.archive.history import History
+from ops.production.served import SERVICES
 from ops.sandbox.embedded_cluster.nodes.node_objects import plain_node
 from services.runtime.cluster_port import ObjectInvalid
 from tests.stage.stage import JOBS, PODS, Stage, job
@@ -139,6 +143,28 @@ async def test_a_job_that_is_not_understood_does_not_run_because_somebody_lets_i
         }
     )
     await stage.until(lambda: stage.running("unclear"))
+
+
+async def test_a_job_that_somebody_lets_run_as_it_is_let_in_runs_with_what_was_chosen_for_it(stage: Stage) -> None:
+    """Else its pods would run on any node, and a stop of it by hand would last for ever."""
+    stage.serve(*(one for one in SERVICES if one != "applier"))
+    await stage.add(job("hasty", 50_000))
+    await stage.stored(lambda entries: says(entries, WorkloadAdmitted))
+    await stage.client.merge(JOBS, "default", "hasty", {"spec": {"suspend": False}})
+    await stage.stored(lambda entries: says(entries, JobUnsuspended))
+    stage.serve("applier", replica="late")
+    await stage.until(lambda: stage.running("hasty") and bool(template(stage, "hasty")["spec"].get("nodeSelector")))
+    assert template(stage, "hasty")["spec"]["nodeSelector"] == {"zone": "a"}
+    assert all(one["spec"].get("nodeSelector") == {"zone": "a"} for one in pods_of(stage, "hasty"))
+    before = generation(stage, "hasty")
+    await stage.client.merge(JOBS, "default", "hasty", {"spec": {"suspend": True}})
+    await stage.until(lambda: generation(stage, "hasty") == before + 2 and stage.running("hasty"))
+
+
+def says(entries: History, kind: type) -> bool | None:
+    """Whether an event of a type is on the log; None while it is not."""
+    tag = f'"{kind.__struct_config__.tag}"'.encode()
+    return any(tag in one.data for stream in entries.values() for one in stream) or None
 
 
 def told_of(stage: Stage, name: str) -> set[str]:

@@ -2,12 +2,14 @@
 
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from events.api.labels import DECISION, QUEUE_NAME, WORKLOAD
 from events.pod_set import PodSet
 from events.workload import Owner, WorkloadSpec
-from projections.workloads.lifecycle import Workload
+from projections.workloads.in_cluster import InCluster
+from projections.workloads.lifecycle import Admission, Workload
 from services.applier.patches import is_another, job_write
 from services.applier.plan import Application
 from services.jobs.defaulting import waiting
@@ -45,6 +47,48 @@ def test_a_job_that_has_ended_is_left_alone_whatever_was_decided() -> None:
     for suspend in (True, False):
         for run in (True, False):
             assert job_write(job(suspend=suspend, status=ENDED), application(run=run)) is None
+
+
+def let_in(*, turned: int = 3, elastic: bool = False) -> Application:
+    """Its quota was reserved by the sixth decision; `turned` says when somebody let it run, if anybody did."""
+    found = application(run=True)
+    admission = Admission(cluster_queue="cq", assignments=(), reservation=6, reserved_at=0)
+    spec = replace(found.of.spec, pod_sets=(PodSet(name="main", count=1),), elastic=elastic)
+    of = replace(found.of, spec=spec, admission=admission, in_cluster=InCluster(job_turned=turned))
+    gets = Injection(count=1, original=Original(name="main", count=1), node_selector={"pool": "a"})
+    return replace(found, of=of, injections=(gets,))
+
+
+def test_a_job_that_was_let_run_before_it_was_let_in_is_suspended_until_it_has_what_was_chosen_for_it() -> None:
+    hasty = job(suspend=False, status={"active": 1})
+    write = job_write(hasty, let_in())
+    assert write is not None and write.last and write.patch["spec"] == {"suspend": True}
+    assert write.patch["metadata"]["annotations"] == {DECISION: "LOG_0/7"}
+    hasty["spec"]["suspend"], hasty["metadata"]["annotations"] = True, {DECISION: "LOG_0/7"}
+    assert job_write(hasty, let_in()) is None, "its pods have yet to go"
+    hasty["status"] = {}
+    write = job_write(hasty, let_in())
+    assert write is not None and write.patch["spec"]["suspend"] is False
+    assert write.patch["spec"]["template"]["spec"] == {"nodeSelector": {"pool": "a"}}
+
+
+def test_a_job_that_was_let_run_and_lacks_nothing_is_marked_alone() -> None:
+    complete = injected(JOB, job(suspend=False, status={}), let_in().injections)
+    complete["metadata"]["annotations"] = {DECISION: "LOG_0/5"}
+    write = job_write(complete, let_in())
+    assert write is not None and "spec" not in write.patch
+    assert write.patch["metadata"]["annotations"] == {DECISION: "LOG_0/7"}
+
+
+@pytest.mark.parametrize(
+    ("mark", "application"),
+    [("LOG_0/6", let_in()), ("", let_in(turned=0)), ("LOG_0/5", let_in(elastic=True))],
+    ids=["started by this admission", "taken over", "by the slice before"],
+)
+def test_what_runs_by_right_is_left_alone_whatever_it_lacks(mark: str, application: Application) -> None:
+    running = job(suspend=False, status={"active": 1})
+    running["metadata"]["annotations"] = {DECISION: mark} if mark else {}
+    assert job_write(running, application) is None
 
 
 def test_a_template_is_put_back_when_no_pod_of_the_job_is_active_any_more() -> None:
