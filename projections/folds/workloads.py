@@ -86,7 +86,7 @@ def evolve_workloads(world: PreemptionState, event: WorkloadFact, position: LogP
             # A stop that was seen late says nothing about the attempt that was stopped since.
             if ends_last_attempt(workload, event.decision):
                 gone = replace(workload, stops=replace(workload.stops, pods_gone=event.decision))
-                world.put_workload(_turned(gone, position) if _was_let_run(workload, event.decision) else gone)
+                world.put_workload(_turned(gone, position) if workload.should_run else gone)
         case JobUnsuspended():
             world.put_workload(_turned(workload, position))
         case PodsReclaimed():
@@ -126,12 +126,6 @@ def forget_written(world: PreemptionState) -> None:
     for workload in list(world.workloads.values()):
         if workload.in_cluster.written:
             world.put_workload(replace(workload, in_cluster=replace(workload.in_cluster, written=0)))
-
-
-def _was_let_run(workload: Workload, decision: str) -> bool:
-    """Whether a job that stands still by this decision was let run by it."""
-    admission = workload.admission
-    return workload.should_run and admission is not None and number_in(decision) >= admission.reservation
 
 
 def _owned(workload: Workload, owner: Owner) -> Workload:

@@ -109,7 +109,18 @@ def test_a_pod_that_holds_quota_and_is_let_through_by_hand_before_its_checks_are
     tell_applied(told)
 
 
-def test_a_stop_of_an_earlier_attempt_is_no_reason_to_look() -> None:
+def test_a_job_that_still_stands_by_an_earlier_decision_is_looked_at_again() -> None:
+    """It may have been stopped while it was let in, seen by nobody: whoever was to start it found it running."""
     told = shown(let_in=True)
+    told.told(PodsGone(workload=KEY, decision="LOG_0/1"))
+    (application,) = plan(told.world, "LOG_0", [KEY])
+    assert application.run and not application.aside
+    tell_applied(told)
+
+
+def test_a_stop_of_an_attempt_before_the_last_is_no_reason_to_look() -> None:
+    told = shown(let_in=True)
+    workload = told.world.workloads[KEY]
+    told.world.put_workload(replace(workload, stops=replace(workload.stops, stopped_by=1)))
     told.told(PodsGone(workload=KEY, decision="LOG_0/0"))
     assert not plan(told.world, "LOG_0", [KEY])
