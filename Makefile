@@ -3,13 +3,14 @@ PYTHON ?= python3
 SCENARIO ?= examples/ai-platform
 COUNT ?= 100000
 SEED ?= 1
+SEEDS ?= 1-40
 WORLDS ?= 40
 OBJECTS ?= 500
 EACH ?= 12
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help install demo test lint site screenshots simulate months lives late fuzz chaos coverage mutants bench peers differences refusals suites lock clean
+.PHONY: help install demo test lint site screenshots simulate months lives late by-hand fuzz chaos coverage mutants bench peers differences refusals suites lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -61,6 +62,9 @@ lives: $(READY) ## let several replicas decide in a thousand random lives, and h
 
 late: $(READY) ## play all stories while the API server and the bus answer late, by chance (SEED=7 for other chance)
 	@$(BIN)/pytest -q -n 8 -p tests.stage.late_answers --late $(SEED) --ignore tests/stories/test_requests_per_job.py --ignore tests/stories/test_leases.py tests/stories
+
+by-hand: $(READY) ## have people change jobs, Workloads and queues at any time while answers come late, by the seeds SEEDS=1-40
+	@KUELOG_BY_HAND=$(SEEDS) $(BIN)/pytest -q -n 4 tests/stories/test_changes_by_hand.py
 
 chaos: $(READY) ## kill real services and servers, cut and refuse between them, and hold what is left against the laws (JOBS=5000: over four partitions; FROM=REVISION: an upgrade of what it was then)
 	@$(BIN)/python -m tests.chaos $(if $(JOBS),--jobs $(JOBS) --seed $(SEED)) $(if $(FROM),--from $(FROM))

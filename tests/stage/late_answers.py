@@ -7,7 +7,8 @@ the machine, too. What a story asks by itself is answered at once.
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -26,7 +27,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    chance, latest = random.Random(config.getoption("--late")), config.getoption("--latest")
+    late = late_answers(random.Random(config.getoption("--late")), config.getoption("--latest"))
+    late.__enter__()
+    config.add_cleanup(lambda: late.__exit__(None, None, None))
+
+
+@contextmanager
+def late_answers(chance: random.Random, latest: float) -> Generator[None]:
+    """Have what answers come late meanwhile, the last of it by so many seconds, twice for each request."""
 
     async def hold_up(whose: Any) -> None:
         if "(tests)" in getattr(whose, "_agent", ""):
@@ -35,16 +43,14 @@ def pytest_configure(config: pytest.Config) -> None:
         if drawn >= _AT_ONCE:
             await asyncio.sleep(chance.random() * (_SOON_S if drawn < _SOON else latest))
 
-    def answer_late(owner: type, name: str) -> None:
-        ask = getattr(owner, name)
-
+    def late(ask: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def asked(self: Any, *given: Any, **named: Any) -> Any:
             await hold_up(self)
             answer = await ask(self, *given, **named)
             await hold_up(self)
             return answer
 
-        setattr(owner, name, asked)
+        return asked
 
     watch = KubeClient.lines
 
@@ -57,6 +63,8 @@ def pytest_configure(config: pytest.Config) -> None:
         finally:
             await told.aclose()
 
-    answer_late(KubeClient, "once")
-    answer_late(JetStreamStream, "append")
-    KubeClient.lines = lines  # type: ignore[method-assign]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(KubeClient, "once", late(KubeClient.once))
+        patched.setattr(JetStreamStream, "append", late(JetStreamStream.append))
+        patched.setattr(KubeClient, "lines", lines)
+        yield
