@@ -84,11 +84,15 @@ def _stop(kind: JobKind, job: JsonObject, application: Application, mark: str) -
 
 
 def _let_run_by_others(kind: JobKind, job: JsonObject, application: Application, mark: str) -> JobWrite | None:
-    """A job that somebody let run before it was let in is suspended first where it lacks what was chosen for it, and only marked where not."""
-    if not application.of.in_cluster.job_turned or _bears_this_admission(application, mark):
+    """A job that somebody let run before it was let in is suspended first where it lacks what was chosen for it, and only marked where not.
+
+    What another manager has let in is left as it is, and so is what was started with anything that was chosen for it.
+    """
+    admission = application.of.admission
+    if admission is None or application.sequence < admission.reservation or not application.of.in_cluster.job_turned:
         return None
-    if application.of.admission is None or (mark and application.of.spec.elastic):
-        return None  # A running job bears what the slice before was let in by.
+    if _bears_this_admission(application, mark) or holds_injection(kind, job):
+        return None
     complete = injected(kind, job, application.injections) == job
     return replace(_marked(kind, job, application, run=complete), last=True)
 

@@ -49,11 +49,11 @@ def test_a_job_that_has_ended_is_left_alone_whatever_was_decided() -> None:
             assert job_write(job(suspend=suspend, status=ENDED), application(run=run)) is None
 
 
-def let_in(*, turned: int = 3, elastic: bool = False) -> Application:
+def let_in(*, turned: int = 3) -> Application:
     """Its quota was reserved by the sixth decision; `turned` says when somebody let it run, if anybody did."""
     found = application(run=True)
     admission = Admission(cluster_queue="cq", assignments=(), reservation=6, reserved_at=0)
-    spec = replace(found.of.spec, pod_sets=(PodSet(name="main", count=1),), elastic=elastic)
+    spec = replace(found.of.spec, pod_sets=(PodSet(name="main", count=1),))
     of = replace(found.of, spec=spec, admission=admission, in_cluster=InCluster(job_turned=turned))
     gets = Injection(count=1, original=Original(name="main", count=1), node_selector={"pool": "a"})
     return replace(found, of=of, injections=(gets,))
@@ -73,21 +73,28 @@ def test_a_job_that_was_let_run_before_it_was_let_in_is_suspended_until_it_has_w
 
 
 def test_a_job_that_was_let_run_and_lacks_nothing_is_marked_alone() -> None:
-    complete = injected(JOB, job(suspend=False, status={}), let_in().injections)
-    complete["metadata"]["annotations"] = {DECISION: "LOG_0/5"}
-    write = job_write(complete, let_in())
+    running = job(suspend=False, status={})
+    running["metadata"]["annotations"] = {DECISION: "LOG_0/5"}
+    write = job_write(running, replace(let_in(), injections=()))
     assert write is not None and "spec" not in write.patch
     assert write.patch["metadata"]["annotations"] == {DECISION: "LOG_0/7"}
 
 
 @pytest.mark.parametrize(
-    ("mark", "application"),
-    [("LOG_0/6", let_in()), ("", let_in(turned=0)), ("LOG_0/5", let_in(elastic=True))],
-    ids=["started by this admission", "taken over", "by the slice before"],
+    ("mark", "started", "application"),
+    [
+        ("LOG_0/6", False, let_in()),
+        ("", False, let_in(turned=0)),
+        ("LOG_0/5", False, replace(let_in(), sequence=5)),
+        ("LOG_0/5", True, let_in()),
+    ],
+    ids=["started by this admission", "nobody let it run", "let in by another manager", "by the slice before"],
 )
-def test_what_runs_by_right_is_left_alone_whatever_it_lacks(mark: str, application: Application) -> None:
+def test_what_runs_by_right_is_left_alone_whatever_it_lacks(mark: str, started: bool, application: Application) -> None:
     running = job(suspend=False, status={"active": 1})
     running["metadata"]["annotations"] = {DECISION: mark} if mark else {}
+    if started:
+        running["spec"]["template"]["metadata"] = {"annotations": {WORKLOAD: "w"}}
     assert job_write(running, application) is None
 
 

@@ -292,7 +292,7 @@ MISSED = (
     Missed(skipped_unread, (15, 1), "can't be read"),
     Missed(inputs_exist, (26, 86), "never ends"),
     Missed(chain, (17, 57), "names another message as its predecessor"),
-    Missed(mark_of_decision, (19, 21), "never ends"),
+    Missed(mark_of_decision, (51,), "never ends"),
     Missed(lost_tails_noticed, (5, 10), "never ends"),
     Missed(readers_first, (5, 130, 190), "comes out otherwise in replay"),
     Missed(beginnings, (21, 35), "that starts now begins at"),
