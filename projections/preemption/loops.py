@@ -67,12 +67,13 @@ def preemption_loops(world: WorkloadState) -> list[PreemptionLoop]:
         if by != other or by < workload
     ]
     found += [
-        PreemptionLoop(by=by, workload=victim, turns=preempted_in_vain(world.workloads[by], world.workloads[victim]))
+        PreemptionLoop(by=by, workload=victim, turns=turns)
         for victim, those in preemptors.items()
         for by, _ in those
         if not world.workloads[by].reserved
+        and (turns := preempted_in_vain(world.workloads[by], world.workloads[victim])) >= IN_VAIN
     ]
-    return sorted(one for one in found if one.other or one.turns >= IN_VAIN)
+    return sorted(found)
 
 
 def _goes_on(world: WorkloadState, key: str) -> bool:

@@ -62,7 +62,7 @@ class Preemptor:
         if preemptor is None or preemptor.reserved or preemptor.finished:
             return [PreemptionRefused(preemptor=request.workload, reason="PreemptorGone")]
         ordered: list[Decision] = []
-        in_vain = 0
+        claims = self._claims(world, request)
         for victim in request.victims:
             workload = still_holds(world.workloads, victim)
             if workload is None or workload.admission is None or workload.evicted:
@@ -76,9 +76,8 @@ class Preemptor:
                         message=f"{victim.workload} may not be preempted now: {shield}",
                     )
                 ]
-            in_vain = max(in_vain, preempted_in_vain(preemptor, workload))
+            claims = claims or preempted_in_vain(preemptor, workload) >= IN_VAIN
             ordered.append(self._order(world, request, preemptor, workload, victim.reason))
-        claims = in_vain >= IN_VAIN or self._claims(world, request)
         if ordered and claims and request.workload not in world.claims:
             ordered.append(_claim(request, at, _held_already(world, preemptor)))
         return ordered

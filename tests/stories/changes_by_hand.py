@@ -10,11 +10,13 @@ import yaml
 
 from events.api.labels import RESOURCE_IN_USE
 from events.json_object import JsonObject
+from events.json_path import look
+from services.applier.queue_status.queue_status_shell import RESOURCES
+from services.applier.workloads.known_objects import WORKLOADS
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 from tests.stage.stage import CLUSTER_QUEUES, JOBS, PODS, Stage
 
-WORKLOADS = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="workloads", kind="Workload")
-LOCAL_QUEUES = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="localqueues", kind="LocalQueue")
+LOCAL_QUEUES = RESOURCES["LocalQueue"]
 QUEUES = ("a", "b")
 _STOPS = ("Hold", "HoldAndDrain", "None", "None", "None")
 _SETUP = """
@@ -155,8 +157,7 @@ def amiss(stage: Stage) -> list[str]:
 
 
 def _is(value: JsonObject, kind: str) -> bool:
-    told = value.get("status", {}).get("conditions") or ()
-    return any(one["type"] == kind and one["status"] == "True" for one in told)
+    return look(value, f"status.conditions[{kind}].status") == "True"
 
 
 def _queue(nominal: int) -> JsonObject:

@@ -1,7 +1,7 @@
 """Queues are shown as they stand while the API server is busy with other writes, however long those take."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -23,6 +23,28 @@ from tests.projections.fair_sharing.cohort_world import CohortWorld
 QUEUES = 30
 TAKES_S = 0.1
 """What one call takes on a server that is at its limit."""
+
+
+def play(seed: str, watch: Callable[[VirtualLoop], Coroutine[None, None, None]]) -> None:
+    """What happens in virtual time."""
+    loop = VirtualLoop(seed)
+    try:
+        loop.run_until_complete(watch(loop))
+    finally:
+        loop.close()
+
+
+def groups_of(nominal: str) -> list[dict[str, Any]]:
+    """The resource groups of a cluster queue with one flavor, as its object has them."""
+    flavor = {"name": "default", "resources": [{"name": "cpu", "nominalQuota": nominal}]}
+    return [{"coveredResources": ["cpu"], "flavors": [flavor]}]
+
+
+def observed(nominal: int, *, held: bool = False) -> ClusterQueueObserved:
+    """Such a cluster queue, with so many CPUs, as it is seen."""
+    cpu = Quota(resource="cpu", nominal=1_000 * nominal)
+    group = ResourceGroup(resources=("cpu",), flavors=(FlavorQuotas(flavor="default", quotas=(cpu,)),))
+    return ClusterQueueObserved(name="q", groups=(group,), held=held)
 
 
 class BusyServer:
@@ -79,9 +101,7 @@ class RefusingServer(BusyServer):
 
     async def get(self, resource: Resource, namespace: str, name: str) -> dict[str, Any]:
         found = await super().get(resource, namespace, name)
-        flavor = {"name": "default", "resources": [{"name": "cpu", "nominalQuota": 1}]}
-        groups = [{"coveredResources": ["cpu"], "flavors": [flavor]}]
-        return {**found, "metadata": {**found["metadata"], "uid": ""}, "spec": {"resourceGroups": groups}}
+        return {**found, "metadata": {**found["metadata"], "uid": ""}, "spec": {"resourceGroups": groups_of("1")}}
 
     async def merge(
         self, resource: Resource, namespace: str, name: str, patch: dict[str, Any], *, subresource: str = ""
@@ -99,9 +119,7 @@ def test_quota_that_could_not_be_written_is_tried_again_as_it_is_wanted_by_then(
     then: int | None, nominal: str | None
 ) -> None:
     at, server = CohortWorld(SettingsObserved()), RefusingServer()
-    cpu = Quota(resource="cpu", nominal=1_000)
-    group = ResourceGroup(resources=("cpu",), flavors=(FlavorQuotas(flavor="default", quotas=(cpu,)),))
-    at.fold(ClusterQueueObserved(name="q", groups=(group,)))
+    at.fold(observed(1))
     settled = QuotaAutomationSettled(cluster_queue="q", reason="QuotaAutomated", message="", nominal={"cpu": 2_000})
     at.fold(settled)
 
@@ -119,11 +137,7 @@ def test_quota_that_could_not_be_written_is_tried_again_as_it_is_wanted_by_then(
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
 
-    loop = VirtualLoop("refusing")
-    try:
-        loop.run_until_complete(watch(loop))
-    finally:
-        loop.close()
+    play("refusing", watch)
     written = [one["resourceGroups"][0]["flavors"][0]["resources"][0]["nominalQuota"] for one in server.patched]
     assert written == ([nominal] if nominal else [])
 
@@ -154,11 +168,7 @@ def test_every_queue_is_shown_within_seconds_while_a_thousand_others_wait_for_th
             task.cancel()
         await asyncio.gather(writing, *others, return_exceptions=True)
 
-    loop = VirtualLoop("busy")
-    try:
-        loop.run_until_complete(watch(loop))
-    finally:
-        loop.close()
+    play("busy", watch)
 
 
 class WritableServer(BusyServer):
@@ -171,10 +181,8 @@ class WritableServer(BusyServer):
 
     async def get(self, resource: Resource, namespace: str, name: str) -> dict[str, Any]:
         await super().get(resource, namespace, name)
-        flavor = {"name": "default", "resources": [{"name": "cpu", "nominalQuota": self.nominal}]}
-        groups = [{"coveredResources": ["cpu"], "flavors": [flavor]}]
         meta = {"name": name, "uid": "", "resourceVersion": str(self.version), "finalizers": self.finalizers}
-        return {"metadata": meta, "spec": {"resourceGroups": groups}}
+        return {"metadata": meta, "spec": {"resourceGroups": groups_of(self.nominal)}}
 
     async def merge(
         self, resource: Resource, namespace: str, name: str, patch: dict[str, Any], *, subresource: str = ""
@@ -199,16 +207,10 @@ class WritableServer(BusyServer):
 @pytest.mark.parametrize("by_hand", ["1", "90"])
 def test_quota_that_is_changed_by_hand_before_it_was_seen_as_it_should_be_is_set_again(by_hand: str) -> None:
     at, server = CohortWorld(SettingsObserved()), WritableServer("1")
-
-    def seen() -> ClusterQueueObserved:
-        cpu = Quota(resource="cpu", nominal=1_000 * int(server.nominal))
-        group = ResourceGroup(resources=("cpu",), flavors=(FlavorQuotas(flavor="default", quotas=(cpu,)),))
-        return ClusterQueueObserved(name="q", groups=(group,), held=True)
-
     settled = QuotaAutomationSettled(cluster_queue="q", reason="QuotaAutomated", message="", nominal={"cpu": 2_000})
-    see(at, server, seen())
+    see(at, server, observed(1, held=True))
     at.fold(settled)
-    _written_again(at, server, lambda: see(at, server, seen()), nominal=by_hand)
+    _written_again(at, server, lambda: see(at, server, observed(int(server.nominal), held=True)), nominal=by_hand)
     assert server.nominal == "2"
 
 
@@ -242,11 +244,7 @@ def _written_again(at: CohortWorld, server: WritableServer, seen: Callable[[], N
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
 
-    loop = VirtualLoop("written again")
-    try:
-        loop.run_until_complete(watch(loop))
-    finally:
-        loop.close()
+    play("written again", watch)
 
 
 class HoldingServer(BusyServer):
@@ -281,8 +279,4 @@ def test_a_queue_is_kept_from_being_deleted_long_before_its_status_is_due() -> N
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
 
-    loop = VirtualLoop("holding")
-    try:
-        loop.run_until_complete(watch(loop))
-    finally:
-        loop.close()
+    play("holding", watch)
