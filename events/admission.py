@@ -46,6 +46,8 @@ class Verdict(StrEnum):
     POLICY_FORBIDS = "PolicyForbids"
     PRIORITY = "PriorityNotLower"
     WITHIN_NOMINAL = "QueueWithinNominal"
+    INACTIVE = "QueueInactive"
+    """Its queue takes nothing in: who runs there runs on."""
     PROTECTED = "Protected"
 
 

@@ -17,6 +17,7 @@ from projections.devices.holdings.held_cards import HeldCards
 from projections.preemption.policy import may_go_for_a_borrower, policy_towards, protected, satisfies_policy
 from projections.preemption.state import PreemptionState
 from projections.preemption.usage_order import in_order_of_usage
+from projections.queues.active_condition import takes_in
 from projections.quota.columns import Column, Usage
 from projections.quota.holders import HolderOrder
 from projections.quota.node import Node
@@ -116,7 +117,7 @@ class CandidateGroups:
             found = self._gathered[advantage] = []
             for level in self._levels:
                 if level.advantage is advantage:
-                    _gather(level.ancestor, level.visited, self._ask.needed, found)
+                    _gather(self._world, level.ancestor, level.visited, self._ask.needed, found)
         return found
 
     def in_order(self, *, by_priority: bool) -> Iterator[Candidate]:
@@ -249,12 +250,23 @@ def _levels(context: PreemptionContext) -> list[Level]:
     return found
 
 
-def _gather(node: Node, visited: Node | None, needed: tuple[Column, ...], into: list[Node]) -> None:
-    """The queues below a node that use more than their own, but for the subtree that was visited already."""
+def _gather(
+    world: PreemptionState, node: Node, visited: Node | None, needed: tuple[Column, ...], into: list[Node]
+) -> None:
+    """The queues below a node that may have to give, but for the subtree that was visited already."""
     for child in node.children.values():
-        if child is visited or child.within_nominal(needed):
+        if child is visited:
             continue
         if child.is_queue:
-            into.append(child)
-        else:
-            _gather(child, None, needed, into)
+            if may_have_to_give(world, child, needed):
+                into.append(child)
+        elif not child.within_nominal(needed):
+            _gather(world, child, None, needed, into)
+
+
+def may_have_to_give(world: PreemptionState, queue: Node, needed: tuple[Column, ...]) -> bool:
+    """Whether another queue uses more than its own of what is needed, and takes workloads in itself.
+
+    Rule: docs/rules/preemption.md#candidates
+    """
+    return not queue.within_nominal(needed) and takes_in(world, queue.name)

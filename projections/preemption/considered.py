@@ -3,17 +3,18 @@
 It is worked out only for recorded decisions, and looks at no more holders than it takes to name some.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from itertools import chain
 
 import msgspec
 
 from events.admission import Considered, Verdict
-from events.quota import ClusterQueueObserved, PreemptionPolicy
-from events.settings import SettingsObserved
+from events.quota import PreemptionPolicy
 from projections.preemption.candidates import PreemptionContext
 from projections.preemption.classic import still_borrows
 from projections.preemption.policy import policy_towards, protected, satisfies_policy
+from projections.queues.active_condition import takes_in
+from projections.queues.state import QueueState
 from projections.quota.node import Node
 from projections.quota.state import QuotaState
 from projections.workloads.lifecycle import Workload
@@ -31,7 +32,7 @@ class ConsideredHolders(msgspec.Struct, frozen=True):
     """How many workloads hold quota in the tree."""
 
 
-def considered(world: QuotaState, context: PreemptionContext, victims: Collection[str]) -> ConsideredHolders:
+def considered(world: QueueState, context: PreemptionContext, victims: Collection[str]) -> ConsideredHolders:
     """The holders of quota that a preemptor considered, each with the verdict; none where its queue may not preempt."""
     rules, never = context.queue.preemption, PreemptionPolicy.NEVER
     if rules.within_cluster_queue is never and rules.reclaim_within_cohort is never:
@@ -42,7 +43,7 @@ def considered(world: QuotaState, context: PreemptionContext, victims: Collectio
             break
         usage = world.holders(node.name).usage[workload.key]
         if any(usage.get(column) for column in context.needed):
-            verdict = _verdict(world.settings, world.cluster_queues, context, workload, node, victims)
+            verdict = _verdict(world, context, workload, node, victims)
             found.append(Considered(workload=workload.key, cluster_queue=node.name, verdict=verdict))
     holding = world.holding
     in_tree = sum([len(holding[leaf.name].usage) for leaf in context.node.root.leaves() if leaf.name in holding])
@@ -71,8 +72,7 @@ def _holders(
 
 
 def _verdict(
-    settings: SettingsObserved,
-    cluster_queues: Mapping[str, ClusterQueueObserved],
+    world: QueueState,
     context: PreemptionContext,
     workload: Workload,
     node: Node,
@@ -85,8 +85,10 @@ def _verdict(
         return Verdict.POLICY_FORBIDS
     if not still_borrows(node, context.node.path, context.needed):
         return Verdict.WITHIN_NOMINAL
-    if not satisfies_policy(policy, context.workload, workload, settings):
+    if node is not context.node and not takes_in(world, node.name):
+        return Verdict.INACTIVE
+    if not satisfies_policy(policy, context.workload, workload, world.settings):
         return Verdict.PRIORITY
-    if protected(workload, cluster_queues.get(node.name), context.at):
+    if protected(workload, world.cluster_queues.get(node.name), context.at):
         return Verdict.PROTECTED
     return Verdict.NOT_NEEDED if victims else Verdict.NOT_ENOUGH

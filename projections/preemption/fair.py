@@ -15,7 +15,7 @@ from events.quota import PreemptionPolicy
 from events.settings import FairStrategy
 from projections.fair_sharing.share import share_of
 from projections.feature_gates import enabled
-from projections.preemption.candidates import Candidate, PreemptionContext, Variant, as_candidate
+from projections.preemption.candidates import Candidate, PreemptionContext, Variant, as_candidate, may_have_to_give
 from projections.preemption.classic import charge, discharge, fits_without_victims, give_back
 from projections.preemption.fair_strategy import (
     PreemptorNewShare,
@@ -78,13 +78,13 @@ class FairSearch:
         return (one for one in candidates_in(self._world, self._ask, node) if one.workload.key not in self._excluded)
 
     def _queues(self) -> Iterator[Node]:
-        """Whose holders may be candidates: the own queue's, and those of the queues that borrow what is needed."""
+        """Whose holders may be candidates: the own queue's, and those of the queues that may have to give."""
         ask, rules, never = self._ask, self._ask.queue.preemption, PreemptionPolicy.NEVER
         if rules.within_cluster_queue is not never:
             yield ask.node
         if rules.reclaim_within_cohort is not never:
             for leaf in ask.node.root.leaves():
-                if leaf is not ask.node and not leaf.within_nominal(ask.needed):
+                if leaf is not ask.node and may_have_to_give(self._world, leaf, ask.needed):
                     yield leaf
 
     def _by_first(self, rows: dict[str, LazyCandidates], rule: FairStrategy, retry: dict[str, LazyCandidates]) -> bool:

@@ -25,7 +25,6 @@ from projections.preemption.state import PreemptionState
 from projections.queues.pending_queues import ScanProgress
 from projections.queues.requeue_rule import stays_in_line
 from projections.queues.state import QueueState
-from projections.quota.state import QuotaState
 from projections.quota.tree import QuotaTree
 from projections.workloads.lifecycle import QUOTA_RESERVED
 from services.admitter.block_admission import WAITING_FOR_PODS_READY
@@ -152,7 +151,7 @@ def _progress(world: QueueState, entry: AdmissionEntry) -> ScanProgress:
     return () if comes_round(world, entry.workload, entry.queue.name, entry.come_to) else entry.come_to
 
 
-def _considered(world: QuotaState, entry: AdmissionEntry) -> ConsideredHolders:
+def _considered(world: QueueState, entry: AdmissionEntry) -> ConsideredHolders:
     if entry.assignment is None or entry.node is None:
         return ConsideredHolders()
     context = preemption_context_of(entry, entry.at, entry.assignment.usage, needed_by(world.quota, entry.assignment))

@@ -6,6 +6,7 @@ from events.quota import (
     AdmissionMode,
     ClusterQueueObserved,
     CohortObserved,
+    FlavorObserved,
     FlavorQuotas,
     LocalQueueObserved,
     PreemptionPolicy,
@@ -39,6 +40,7 @@ class CohortWorld:
         self.now: Millis = 0
         self.sequence = 0
         self.fold(settings)
+        self.fold(FlavorObserved(name="default"))
         self.column = self.world.quota.column("default", "gpu")
 
     def fold(self, event: AnyEvent) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from events.event import Millis
-from events.quota import ClusterQueueObserved, PreemptionPolicy
+from events.quota import ClusterQueueObserved, PreemptionPolicy, StopPolicy
 from projections.preemption.candidates import Variant
 from projections.workloads.lifecycle import Workload
 from tests.projections.quota.by_definition import ByDefinition, Item, Place
@@ -67,7 +67,7 @@ class ClassicByDefinition:
         )
 
     def foreign(self) -> Iterator[Chosen]:
-        """Who stands below an ancestor, in a subtree that borrows something of what is needed."""
+        """Who stands below an ancestor, in a subtree that borrows something of what is needed, in a queue that is not stopped."""
         rest = {item: float(amount) for item, amount in self.asker.usage.items()}
         visited, advantage = self.here, self.fits_within(self.here, rest)
         for ancestor in self.tree.path(self.here)[1:]:
@@ -77,6 +77,7 @@ class ClassicByDefinition:
                 path = self.tree.path(("queue", one.queue))
                 if (
                     one.queue in seen
+                    or self.tree.queues[one.queue].stop is not StopPolicy.NONE
                     or ancestor not in path
                     or not all(map(self.borrows, path[: path.index(ancestor)]))
                 ):

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import NamedTuple
 
-from events.quota import PreemptionPolicy
+from events.quota import PreemptionPolicy, StopPolicy
 from events.settings import FairStrategy
 from projections.preemption.candidates import Variant
 from tests.projections.preemption.classic_by_definition import Asker, Chosen, ClassicByDefinition, Holder, age
@@ -66,11 +66,15 @@ class FairByDefinition(ClassicByDefinition):
         return []
 
     def places(self) -> list[Place]:
-        """The own queue, and every other one of the tree that borrows something of what is needed."""
+        """The own queue, and every other one of the tree that borrows something of what is needed and is not stopped."""
         mine = [self.here] if self.rules.within_cluster_queue is not NEVER else []
         if self.rules.reclaim_within_cohort is NEVER:
             return mine
-        others = [("queue", name) for name in self.tree.leaves(self.tree.path(self.here)[-1])]
+        others = [
+            ("queue", name)
+            for name in self.tree.leaves(self.tree.path(self.here)[-1])
+            if self.tree.queues[name].stop is StopPolicy.NONE
+        ]
         return [*mine, *(place for place in others if place != self.here and self.borrows(place))]
 
     def in_order(self, queue: str) -> list[Holder]:

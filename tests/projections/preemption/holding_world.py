@@ -9,11 +9,13 @@ from events.quota import (
     BorrowWithinCohort,
     ClusterQueueObserved,
     CohortObserved,
+    FlavorObserved,
     FlavorQuotas,
     PreemptionPolicy,
     PreemptionRules,
     Quota,
     ResourceGroup,
+    StopPolicy,
     Weight,
 )
 from events.settings import FairStrategy, SettingsObserved
@@ -57,7 +59,7 @@ class Situation:
         self._sequence = 0
         queues, cohorts = self._queues(), self._cohorts()
         settings = SettingsObserved(devices=False, fair_sharing=fair, fair_strategies=self.strategies)
-        for fact in (settings, *cohorts, *queues):
+        for fact in (settings, FlavorObserved(name=FLAVOR), *cohorts, *queues):
             self._fold(fact)
         self.tree = ByDefinition({one.name: one for one in queues}, {one.name: one for one in cohorts}, {})
         for index in range(self.chance.randint(4, 20)):
@@ -78,6 +80,7 @@ class Situation:
                 groups=self._groups(6),
                 preemption=self._rules(),
                 weight=self._weight(),
+                stop=self.chance.choice((*[StopPolicy.NONE] * 5, StopPolicy.HOLD)),
             )
             for name in QUEUES
         ]

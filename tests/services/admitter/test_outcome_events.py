@@ -44,6 +44,21 @@ def test_a_refusal_says_in_numbers_what_is_missing_and_why_nobody_makes_room() -
     ]
 
 
+def test_a_refusal_says_that_who_borrows_stays_while_its_queue_is_stopped() -> None:
+    mine = queue("mine", nominal=2, reclaim=PreemptionPolicy.ANY, cohort="pool")
+    told = Story().told(*platform(nominal=0, cards=2, cohort="pool"), mine)
+    told.told(LocalQueueObserved(namespace="team", name="mine", cluster_queue="mine"), job("theirs"))
+    told.decided()
+    stopped = replace(told.world.cluster_queues["cq"], stop=StopPolicy.HOLD)
+    told.told(stopped)
+    said = told.told(job("own", queue="mine", count=2)).decided()
+    (refusal,) = [event for event in said if isinstance(event, AdmissionRefused)]
+    assert considered(refusal) == [("team/theirs", Verdict.INACTIVE)]
+    said = told.told(replace(stopped, stop=StopPolicy.NONE)).decided()
+    (request,) = [event for event in said if isinstance(event, PreemptionRequested)]
+    assert considered(request) == [("team/theirs", Verdict.TAKEN)], "as soon as the queue goes on"
+
+
 def test_a_blocked_preemptor_learns_why_each_holder_stays() -> None:
     told = Story().told(*platform(nominal=2, cards=1), job("a"), job("b"))
     told.decided()
