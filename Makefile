@@ -64,7 +64,7 @@ late: $(READY) ## play all stories while the API server and the bus answer late,
 	@$(BIN)/pytest -q -n 8 -p tests.stage.late_answers --late $(SEED) --ignore tests/stories/test_requests_per_job.py --ignore tests/stories/test_leases.py tests/stories
 
 by-hand: $(READY) ## have people change jobs, Workloads and queues at any time while answers come late, by the seeds SEEDS=1-40
-	@KUELOG_BY_HAND=$(SEEDS) $(BIN)/pytest -q -n 4 tests/stories/test_changes_by_hand.py
+	@KUELOG_BY_HAND=$(SEEDS) $(BIN)/pytest -q -n 4 tests/stories/by_hand
 
 chaos: $(READY) ## kill real services and servers, cut and refuse between them, and hold what is left against the laws (JOBS=5000: over four partitions; FROM=REVISION: an upgrade of what it was then)
 	@$(BIN)/python -m tests.chaos $(if $(JOBS),--jobs $(JOBS) --seed $(SEED)) $(if $(FROM),--from $(FROM))

@@ -5,6 +5,8 @@ Rule: docs/rules/queues.md#retry
 A change of quota has refused workloads tried again by itself; everything else that may let one in says so here.
 """
 
+from collections.abc import Sequence
+
 from projections.queues.enqueue import reclass
 from projections.queues.pending_queues import PendingQueues
 from projections.queues.state import QueueState
@@ -28,19 +30,25 @@ def retry_all_refused(world: QueueState) -> None:
 
 
 def retry_users_of_flavor(world: QueueState, flavor: str) -> None:
-    """Let what was refused in queues of a flavor be tried again, and have all of their workloads looked at."""
-    for name, queue in sorted(world.cluster_queues.items()):
-        if flavor in queue.flavors:
-            retry_refused(world.quota, world.lines, world.trail, name)
-            review_cluster_queue(world, name)
+    """Let what was refused in the trees of a flavor's queues be tried again, and have all workloads of these looked at."""
+    _retry_trees(world, [name for name, queue in sorted(world.cluster_queues.items()) if flavor in queue.flavors])
 
 
 def retry_users_of_check(world: QueueState, check: str) -> None:
-    """Review all workloads that a change of a check may admit or hold back."""
-    for name, queue in sorted(world.cluster_queues.items()):
-        if any(rule.name == check for rule in queue.checks):
+    """Let what was refused in the trees of a check's queues be tried again, and have all workloads of these looked at."""
+    asking = [
+        name for name, queue in sorted(world.cluster_queues.items()) if any(one.name == check for one in queue.checks)
+    ]
+    _retry_trees(world, asking)
+
+
+def _retry_trees(world: QueueState, changed: Sequence[str]) -> None:
+    """Who waits in another queue of the tree may have to wait no more: only one that is active gives back what it borrows."""
+    for tree in dict.fromkeys(map(world.quota.root_of, changed)):
+        for name in world.quota.members(tree):
             retry_refused(world.quota, world.lines, world.trail, name)
-            review_cluster_queue(world, name)
+    for name in changed:
+        review_cluster_queue(world, name)
 
 
 def reclass_namespace(world: QueueState, namespace: str) -> None:

@@ -52,7 +52,9 @@ async def test_a_job_grows_shrinks_and_waits_for_more_while_its_pods_run_on(stag
     assert notes[ELASTIC_JOB] == "true" and notes[WORKLOAD_SLICE_NAME] == only["metadata"]["name"]
 
     await scale(stage, "grow", 4)
-    await stage.until(lambda: runs(stage, "grow", 4) and len(slices(stage, over=True)) == 1)
+    await stage.until(
+        lambda: runs(stage, "grow", 4) and [len(slices(stage, over=one)) for one in (True, False)] == [1, 1]
+    )
     now = {one["metadata"]["name"]: pinned(one) for one in alive(stage, "grow")}
     assert {name: now[name] for name in first} == first, "pods that stay keep their cards"
     assert len(set(now.values())) == 4 and all(held(one) == [pinned(one)] for one in alive(stage, "grow"))

@@ -4,20 +4,23 @@ Rule: docs/simulation.md#changes-by-hand
 """
 
 import random
+from contextlib import suppress
 from typing import Any
 
 import yaml
 
-from events.api.labels import RESOURCE_IN_USE
 from events.json_object import JsonObject
 from events.json_path import look
 from services.applier.queue_status.queue_status_shell import RESOURCES
 from services.applier.workloads.known_objects import WORKLOADS
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, ObjectMissing, Resource
 from tests.stage.stage import CLUSTER_QUEUES, JOBS, PODS, Stage
+from tests.stage.without_jobs import write_status
+from tests.stories.by_hand.made import QUEUES, drawn_objects
+from tests.stories.test_checks import ACTIVE, CHECKS
 
 LOCAL_QUEUES = RESOURCES["LocalQueue"]
-QUEUES = ("a", "b")
+_STATES = ("Ready", "Ready", "Retry", "Rejected", "Pending")
 _STOPS = ("Hold", "HoldAndDrain", "None", "None", "None")
 _SETUP = """
 apiVersion: kueue.x-k8s.io/v1beta2
@@ -28,24 +31,34 @@ spec: {nodeLabels: {zone: a}}
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
 metadata: {name: spot}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: AdmissionCheck
+metadata: {name: budget}
+spec: {controllerName: example.com/budget}
 """
 
 
 async def set_up(stage: Stage) -> None:
-    """Two queues of a cohort that take from each other, each with two flavors."""
+    """Two queues of a cohort that take from each other, each with two flavors; the second one asks for a check."""
     for document in yaml.safe_load_all(_SETUP):
         await stage.add(document)
-    for name, nominal in zip(QUEUES, (3, 2), strict=True):
-        await stage.add({**_queue(nominal), "kind": "ClusterQueue", "metadata": {"name": name}})
-        meta = {"name": name, "namespace": "default"}
-        await stage.add(
-            {
-                "apiVersion": "kueue.x-k8s.io/v1beta2",
-                "kind": "LocalQueue",
-                "metadata": meta,
-                "spec": {"clusterQueue": name},
-            }
-        )
+    await stage.client.merge(CHECKS, "", "budget", ACTIVE, subresource="status")
+    for name, nominal, checks in zip(QUEUES, (3, 2), ([], [{"name": "budget"}]), strict=True):
+        queue = {**_queue(nominal), "kind": "ClusterQueue", "metadata": {"name": name}}
+        queue["spec"] |= {"admissionChecksStrategy": {"admissionChecks": checks}} if checks else {}
+        await stage.add(queue)
+        await stage.add(_local_queue(name))
+
+
+def _local_queue(name: str) -> JsonObject:
+    meta = {"name": name, "namespace": "default"}
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "LocalQueue",
+        "metadata": meta,
+        "spec": {"clusterQueue": name},
+    }
 
 
 class ChangesByHand:
@@ -59,23 +72,48 @@ class ChangesByHand:
 
     async def change(self) -> None:
         """Make one change of anything that is there; what the API server refuses is left as it was."""
-        kinds = (self._make,) * 6 + (self._change_job,) * 6 + (self._change_queue,) * 3 + (self._change_workload,) * 4
+        jobs, pods, queues, workloads = self._change_job, self._change_pod, self._change_queue, self._change_workload
+        kinds = (self._make,) * 6 + (jobs,) * 6 + (pods,) * 2 + (queues,) * 3 + (workloads,) * 4 + (self._say,) * 4
         try:
             await self._chance.choice(kinds)()
         except (ObjectMissing, ObjectConflict, ObjectInvalid) as problem:
             self.said.append(f"refused: {problem}")
 
     async def open(self) -> None:
-        """Let all queues go on."""
+        """Let all queues go on, those that are gone made anew."""
         for name in QUEUES:
+            if not self._stage.get("localqueues.kueue.x-k8s.io", "default", name):
+                await self._stage.add(_local_queue(name))
             await self._merge(CLUSTER_QUEUES, "", name, {"spec": {"stopPolicy": "None"}})
             await self._merge(LOCAL_QUEUES, "default", name, {"spec": {"stopPolicy": "None"}})
 
+    async def let_in(self) -> None:
+        """Say to whatever waits for it that the check is ready, for ever."""
+        while True:
+            await self._stage.until(lambda: any(map(_is_checked, self._workloads())))
+            for value in filter(_is_checked, self._workloads()):
+                await self._tell(value, "Ready")
+
+    def _workloads(self) -> list[JsonObject]:
+        return self._stage.of("workloads.kueue.x-k8s.io")
+
+    async def _say(self) -> None:
+        """Have the check say something of anybody who is asked."""
+        asked = [one for one in self._workloads() if look(one, "status.admissionChecks")]
+        if asked:
+            await self._tell(self._chance.choice(asked), self._chance.choice(_STATES))
+
+    async def _tell(self, value: JsonObject, state: str) -> None:
+        told = [{**one, "state": state, "message": ""} for one in value["status"]["admissionChecks"]]
+        self.said.append(f"check {value['metadata']['name']} {state}")
+        with suppress(ObjectConflict, ObjectMissing):
+            await write_status(self._stage.client, WORKLOADS, value, {"admissionChecks": told})
+
     async def _make(self) -> None:
         self._made += 1
-        value = _job(self._chance, f"j{self._made}")
-        self.said.append(f"create {value['metadata']['name']}")
-        await self._stage.add(value)
+        for value in drawn_objects(self._chance, f"j{self._made}"):
+            self.said.append(f"create {value['kind']} {value['metadata']['name']}")
+            await self._stage.add(value)
 
     async def _change_job(self) -> None:
         name, chance = self._any("jobs.batch"), self._chance
@@ -86,17 +124,25 @@ class ChangesByHand:
         changes: tuple[JsonObject, ...] = (
             {"spec": {"suspend": chance.random() < 0.5}},
             {"spec": {"suspend": chance.random() < 0.5}},
-            {"spec": {"parallelism": chance.choice((1, 2))}},
+            {"spec": {"parallelism": chance.choice((1, 2, 3))}},
             {"metadata": {"labels": {f"kueue.x-k8s.io/{label}": value}}},
             {"metadata": {"annotations": {"note": str(chance.random())}}},
             {"spec": {"template": {"spec": {"nodeSelector": {"disk": chance.choice((None, "ssd"))}}}}},
         )
         if chance.random() < 0.15:
             await self._delete(JOBS, name)
-        elif chance.random() < 0.15 and (pod := self._any("pods")):
-            await self._delete(PODS, pod)
         else:
             await self._merge(JOBS, "default", name, chance.choice(changes))
+
+    async def _change_pod(self) -> None:
+        name, chance = self._any("pods"), self._chance
+        if not name:
+            return
+        if chance.random() < 0.5:
+            await self._delete(PODS, name)
+        else:
+            changes = ({"metadata": {"finalizers": None}}, {"spec": {"schedulingGates": None}})
+            await self._merge(PODS, "default", name, chance.choice(changes))
 
     async def _change_queue(self) -> None:
         name, chance = self._chance.choice(QUEUES), self._chance
@@ -104,6 +150,8 @@ class ChangesByHand:
         changes = (stop, {"metadata": {"finalizers": None}}, _queue(chance.choice((1, 2, 3, 4))))
         if chance.random() < 0.25:
             await self._merge(LOCAL_QUEUES, "default", name, stop)
+        elif chance.random() < 0.05:
+            await self._delete(LOCAL_QUEUES, name)
         else:
             await self._merge(CLUSTER_QUEUES, "", name, chance.choice(changes))
 
@@ -130,36 +178,6 @@ class ChangesByHand:
         await self._stage.client.delete(resource, "default", name)
 
 
-def amiss(stage: Stage) -> list[str]:
-    """What is not as it has to be once nobody changes anything any more."""
-    jobs = {one["metadata"]["uid"]: one for one in stage.of("jobs.batch")}
-    owned: dict[str, list[JsonObject]] = {uid: [] for uid in jobs}
-    found: list[str] = []
-    for value in stage.of("workloads.kueue.x-k8s.io"):
-        uids = [one["uid"] for one in value["metadata"].get("ownerReferences") or () if one["uid"] in jobs]
-        if not uids:
-            found.append(f"Workload {value['metadata']['name']} has no job")
-        for uid in uids:
-            owned[uid].append(value)
-    for uid, job in jobs.items():
-        name = job["metadata"]["name"]
-        if _is(job, "Complete") or _is(job, "Failed"):
-            continue
-        if len(owned[uid]) != 1:
-            found.append(f"job {name} has {len(owned[uid])} Workloads")
-        elif _is(owned[uid][0], "Admitted") is bool(job["spec"].get("suspend")):
-            found.append(f"job {name} runs without admission, or stands still with one")
-    for name in QUEUES:
-        held = stage.get("clusterqueues.kueue.x-k8s.io", "", name)["metadata"].get("finalizers") or ()
-        if RESOURCE_IN_USE not in held:
-            found.append(f"ClusterQueue {name} may be deleted while it is used")
-    return found
-
-
-def _is(value: JsonObject, kind: str) -> bool:
-    return look(value, f"status.conditions[{kind}].status") == "True"
-
-
 def _queue(nominal: int) -> JsonObject:
     flavors = [
         {"name": name, "resources": [{"name": "cpu", "nominalQuota": quota}]}
@@ -174,19 +192,7 @@ def _queue(nominal: int) -> JsonObject:
     return {"apiVersion": "kueue.x-k8s.io/v1beta2", "spec": spec}
 
 
-def _job(chance: random.Random, name: str) -> JsonObject:
-    labels = {"kueue.x-k8s.io/queue-name": chance.choice(QUEUES)}
-    if chance.random() < 0.4:
-        labels["kueue.x-k8s.io/priority-class"] = "urgent"
-    pods = chance.choice((1, 1, 2))
-    fewer = {"kueue.x-k8s.io/job-min-parallelism": "1"} if pods > 1 and chance.random() < 0.3 else {}
-    requests = {"cpu": chance.choice(("1", "1", "2"))}
-    container = {"name": "main", "image": "x", "resources": {"requests": requests}}
-    lasts = {"kuelog.io/run-seconds": chance.choice(("3", "20", "36000", "36000"))}
-    template = {"metadata": {"annotations": lasts}, "spec": {"restartPolicy": "Never", "containers": [container]}}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name, "namespace": "default", "labels": labels, "annotations": fewer},
-        "spec": {"suspend": chance.random() < 0.7, "parallelism": pods, "completions": pods, "template": template},
-    }
+def _is_checked(value: JsonObject) -> bool:
+    """Whether it holds quota and waits for its check."""
+    states = [one["state"] for one in look(value, "status.admissionChecks") or ()]
+    return "Pending" in states and look(value, "status.conditions[QuotaReserved].status") == "True"

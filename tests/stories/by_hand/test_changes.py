@@ -10,9 +10,11 @@ import pytest
 from ops.production.archive.history import History
 from ops.production.log.streams import PARTITION
 from ops.queries.replay import fold_partition
+from services.runtime.own_task import stopped
 from tests.stage.late_answers import late_answers
 from tests.stage.stage import Stage
-from tests.stories.changes_by_hand import ChangesByHand, amiss, set_up
+from tests.stories.by_hand.amiss import amiss
+from tests.stories.by_hand.changes import ChangesByHand, set_up
 
 CHANGES = 50
 LATEST_S = 0.6
@@ -34,7 +36,11 @@ async def test_what_people_change_at_any_time_comes_to_rest_as_it_has_to_be(seed
                     await by_hand.change()
                     await asyncio.sleep(chance.choice(PAUSES_S))
                 await by_hand.open()
-            await stage.until(lambda: not amiss(stage))
+            letting_in = asyncio.create_task(by_hand.let_in())
+            try:
+                await stage.until(lambda: not amiss(stage))
+            finally:
+                await stopped(letting_in)
             assert await stage.stored(_replays)
         except (TimeoutError, asyncio.CancelledError) as stuck:
             stuck.add_note("\n".join([*amiss(stage), "after:", *by_hand.said]))
