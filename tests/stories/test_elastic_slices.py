@@ -168,6 +168,41 @@ def test_pods_that_stay_keep_their_cards_and_only_new_ones_are_given_some() -> N
     assert not told.world.cards.attempts_of("team/e"), "what was reserved for the old slice is held once"
 
 
+def test_pods_that_wait_for_a_later_slice_are_given_no_cards_of_those_too_many() -> None:
+    asked = elastic("e", 4, memory=WIDE)
+    told = Story().told(*platform(nominal=16, cards=4), asked)
+    told.decided()
+    told.told(*(pod(f"e-{i}") for i in range(4))).decided()
+    told.told(sized(asked, 1)).decided()
+    told.told(sized(asked, 7)).decided()
+    said = told.told(*(pod(f"e-{i}", phase="Succeeded") for i in (0, 2, 3)), pod("e-4", held=True)).decided()
+    assert not [one for one in said if isinstance(one, PodCardsAssigned)]
+    assert len(cards(told, "team/e")) == 1
+
+
+def test_a_pod_that_was_let_through_in_the_place_of_another_gets_the_cards_that_this_one_was_told() -> None:
+    told = Story().told(*platform(nominal=16, cards=4), elastic("e", 1, memory=WIDE))
+    told.decided()
+    told.told(pod("e-1", held=True)).decided()
+    assert [one.pod for one in told.world.pod_cards["team/e"]] == ["e-1"]
+    told.told(pod("e-0")).decided()
+    assert [one.pod for one in told.world.pod_cards["team/e"]] == ["e-0"]
+
+
+def test_cards_assigned_to_a_pod_while_another_slice_took_its_place_are_the_pod_s_in_that_one() -> None:
+    """The cards' partition has not read yet what was decided about quota."""
+    asked = elastic("e", 2, memory=WIDE)
+    told = Story().told(*platform(nominal=16, cards=4), asked)
+    told.decided()
+    told.told(pod("e-0")).decided()
+    (known,) = told.world.pod_cards["team/e"]
+    said = told.told(sized(asked, 3)).decided()
+    (new,) = [one.workload for one in said if isinstance(one, WorkloadAdmitted)]
+    told.told(replace(known, index=1, pod="e-2", uid="uid-e-2"))
+    told.told(pod("e-1"), pod("e-2")).decided()
+    assert {one.pod: one.index for one in told.world.pod_cards[new]} == {"e-0": 0, "e-1": 2, "e-2": 1}
+
+
 def test_pods_too_many_that_are_wanted_again_before_they_have_ended_keep_their_cards_though_no_other_card_is_left() -> (
     None
 ):

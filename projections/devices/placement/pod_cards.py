@@ -14,9 +14,11 @@ from events.device import DevicesReserved, PodCardsAssigned, PodObserved, PodPla
 from events.workload import Member, MemberState
 from projections.devices.annotations.pins import needs_pins, pins, placements_of
 from projections.devices.holdings.card_holdings import TERMINAL
+from projections.devices.placement.elastic_pods import pods_with_room
 from projections.devices.state import DeviceState
 from projections.nodes.affinity import has_labels
 from projections.workloads.lifecycle import Workload
+from projections.workloads.slices import chain_of, holder_of, is_replaced
 
 
 def assigned(world: DeviceState, workload: Workload) -> tuple[PodCardsAssigned, ...]:
@@ -59,12 +61,13 @@ def _for_set(
     pod_set: str,
     homes: Mapping[str, Mapping[str, str]] | None,
 ) -> Iterator[PodCardsAssigned]:
-    known = [one for one in assigned(world, workload) if one.pod_set == pod_set]
+    held_back = _held_back(world, workload)
+    known = [one for one in assigned(world, workload) if one.pod_set == pod_set and one.uid not in held_back]
     taken = {one.index for one in known if _lives(world, workload, one)}
     served = {one.uid for one in known}
     free = [one for one in placements_of(workload, pod_set) if one.index not in taken]
     for pod in _waiting(world, workload, pod_set):
-        if pod.uid in served:
+        if pod.uid in served or pod.uid in held_back:
             continue
         suited = free if homes is None else [one for one in free if _in_domain(world, one, homes.get(pod.uid))]
         if not suited:
@@ -115,6 +118,12 @@ def _waiting(world: DeviceState, workload: Workload, pod_set: str) -> list[Gated
     return [GatedPod(one.name, one.uid, one.completion_index) for one in found]
 
 
+def _held_back(world: DeviceState, workload: Workload) -> set[str]:
+    """The UIDs of pods that wait for a later slice: the one that holds quota has no room for them."""
+    waiting = {one.uid for one in _pods_of(world, workload) if one.waits_for_slice}
+    return waiting - {one.uid for one in pods_with_room(world, workload)} if waiting else waiting
+
+
 def _pods_of(world: DeviceState, workload: Workload) -> list[PodObserved]:
     return [world.pods[key] for key in world.cards.care.gated.get(workload.key, ())]
 
@@ -152,12 +161,25 @@ def leave_gate(world: DeviceState, key: str) -> None:
 def assign(world: DeviceState, event: PodCardsAssigned) -> None:
     """Cards are assigned to a pod; an earlier assignment of the same cards was to a pod that is gone."""
     workload = world.workloads.get(event.workload)
+    if workload is not None and is_replaced(workload):
+        _assign_in_its_place(world, workload, event)
+        return
     if workload is None or workload.devices is None or workload.devices.reservation != event.reservation:
         return
     place = (event.pod_set, event.index)
     others = tuple(one for one in assigned(world, workload) if (one.pod_set, one.index) != place)
     world.trail.put(world.pod_cards, event.workload, (*others, event))
     world.work.mark_dirty(event.workload)
+
+
+def _assign_in_its_place(world: DeviceState, replaced: Workload, event: PodCardsAssigned) -> None:
+    """Cards of a slice are assigned whose place another has taken, of which the cards' partition had not read: there they are the pod's."""
+    heir = world.workloads.get(holder_of(world, chain_of(replaced)))
+    if heir is None or heir.admission is None:
+        return
+    moved = msgspec.structs.replace(event, workload=heir.key, reservation=heir.admission.reservation)
+    world.trail.put(world.pod_cards, heir.key, (*world.pod_cards.get(heir.key, ()), moved))
+    world.work.mark_dirty(heir.key)
 
 
 def keep_assignments(world: DeviceState, event: DevicesReserved) -> None:
