@@ -82,8 +82,7 @@ def share_of(node: Node, names: Sequence[FlavorResource]) -> Share:
     if parent is None:
         return NO_SHARE
     usage, subtree = node.usage, node.subtree
-    columns = node.quotas if node.is_queue else range(len(usage))
-    borrowed = tuple([column for column in columns if usage[column] > subtree[column]])
+    borrowed = tuple([column for column in node.declared if usage[column] > subtree[column]])
     if not borrowed:
         return NO_SHARE
     amounts: dict[str, int] = {}

@@ -121,6 +121,7 @@ def plan_of(
     if queue.undeclared is QuotaCheckStrategy.IGNORE_UNDECLARED:
         rules = msgspec.structs.replace(rules, ignore_undeclared=True)
     requests = [dict(one.requests) for one in asked]
+    beyond = beyond_the_slice_before(asked)
     parts: list[PodSetsPlan] = []
     done: set[int] = set()
     for index in range(len(asked)):
@@ -128,7 +129,7 @@ def plan_of(
             continue
         members = _group_of(asked, index)
         done.update(members)
-        parts.append(_part(quota, queue, flavors, asked, members, requests, rules))
+        parts.append(_part(quota, queue, flavors, asked, members, requests, beyond, rules))
     implied = only_topology(queue, flavors)
     return Plan(
         queue=queue,
@@ -140,6 +141,32 @@ def plan_of(
         by_topology=tuple(rules.topology and (implied or asks_for_topology(one.pod_set.topology)) for one in asked),
         problem=problem,
     )
+
+
+def beyond_the_slice_before(asked: Sequence[PodSetRequest]) -> list[Requests]:
+    """By pod set, what has to fit: what some give back of a flavor serves those that ask for more of it, in whatever order they are.
+
+    Rule: docs/rules/elastic.md#difference
+    """
+    back: dict[tuple[str, str], int] = {}
+    for one in asked:
+        if one.held is None:
+            continue
+        for resource, had in one.held.usage.items():
+            place = (one.held.flavors.get(resource, ""), resource)
+            back[place] = back.get(place, 0) + max(had - one.requests.get(resource, 0), 0)
+    return [one.requests if one.held is None else _more_than_held(one.requests, one.held, back) for one in asked]
+
+
+def _more_than_held(requests: Requests, held: HeldBefore, back: dict[tuple[str, str], int]) -> Requests:
+    found: Requests = {}
+    for resource, amount in requests.items():
+        more, place = max(amount - held.usage.get(resource, 0), 0), (held.flavors.get(resource, ""), resource)
+        served = min(more, back.get(place, 0))
+        if served:
+            back[place] -= served
+        found[resource] = more - served
+    return found
 
 
 def unsuitable_attempt(pod_set: str, option: FlavorOption) -> FlavorAttempt:
@@ -160,14 +187,13 @@ def _part(
     asked: Sequence[PodSetRequest],
     members: list[int],
     requests: list[Requests],
+    beyond: Sequence[Requests],
     rules: PlanRules,
 ) -> PodSetsPlan:
     total: Requests = {}
     for index in members:
-        held = asked[index].held
-        for resource, amount in asked[index].requests.items():
-            beyond = amount if held is None else max(amount - held.usage.get(resource, 0), 0)
-            total[resource] = add(total.get(resource, 0), beyond)
+        for resource, amount in beyond[index].items():
+            total[resource] = add(total.get(resource, 0), amount)
     groups: list[GroupPlan] = []
     settled: set[str] = set()
     uncovered, before = "", 0

@@ -136,6 +136,7 @@ def _derive(node: Node, above: tuple[Node, ...]) -> None:
             if amount:
                 subtree[column] = add(subtree[column], subtract(amount, local[column]))
     node.below = tuple(leaf for child in node.children.values() for leaf in child.leaves())
+    node.declared = tuple(sorted({*node.quotas}.union(*(child.declared for child in node.children.values()))))
     keep_beyond_lending_limit(node)
 
 

@@ -19,6 +19,7 @@ class Node:
         "borrowing_limit",
         "below",
         "children",
+        "declared",
         "height",
         "is_queue",
         "key",
@@ -46,6 +47,8 @@ class Node:
         self.below: tuple[Node, ...] = ()
         """Of a cohort: the cluster queues in it, by name, a subtree at a time."""
         self.quotas: dict[Column, Quota] = {}
+        self.declared: tuple[Column, ...] = ()
+        """The columns for which it, or anybody below, has a quota."""
         self.nominal = [0] * width
         self.borrowing_limit: list[int | None] = [None] * width
         self.subtree = [0] * width

@@ -160,7 +160,7 @@ class Cycle:
             self.world.cards.trial(entry.placements)
             refusal = ("", "") if entry.reason else (WAITING_FOR_VICTIMS, WILL_FIT)
             return self._requeue(entry, RequeueReason.PENDING_PREEMPTION, *refusal)
-        if _overlaps(entry, preempted):
+        if _overlaps(entry, preempted) or (entry.replaces is not None and entry.replaces.key in preempted):
             entry.skipped = True
             return self._requeue(entry, RequeueReason.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, OVERLAPPING)
         if not self._fits(entry, preempted):

@@ -228,7 +228,9 @@ def victims_for(world: AdmitterState, entry: AdmissionEntry, demand: TopologyDem
     """
     if entry.node is None or entry.assignment is None:
         return []
-    usage = entry.assignment.usage
+    usage = {
+        column: amount for column, amount in entry.assignment.usage.items() if amount
+    }  # What is not asked for can't be short.
     if len(usage) == 1 and world.shortcuts and not demand.requests:
         found = entry.searched.get(next(iter(usage.items())))
         if found is not None:

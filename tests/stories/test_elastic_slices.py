@@ -3,10 +3,18 @@
 from msgspec.structs import replace
 
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
+from events.catalogue import AnyEvent
 from events.device import DevicesReleased, DevicesReserved, PodCardsAssigned, PodObserved
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.preemption import PreemptionOrdered
-from events.quota import FlavorQuotas, LocalQueueObserved, Quota, ResourceGroup
+from events.quota import (
+    FlavorQuotas,
+    LocalQueueObserved,
+    PreemptionPolicy,
+    PreemptionRules,
+    Quota,
+    ResourceGroup,
+)
 from events.slices import (
     WorkloadSliceDropped,
     WorkloadSliceReplaced,
@@ -241,6 +249,39 @@ def test_the_slice_before_is_no_victim_and_others_make_room_for_the_difference_a
     said = told.told(PodsGone(workload="team/low", decision=f"LOG_0/{stopped}")).decided()
     assert [one.workload for one in said if isinstance(one, WorkloadAdmitted)] == [request.workload]
     assert used(told) == 4
+
+
+def in_two_queues(*objects: AnyEvent) -> Story:
+    """Besides that of the platform, which has nothing of its own, a queue that has some."""
+    own = LocalQueueObserved(namespace="team", name="own", cluster_queue="own")
+    return Story().told(*platform(nominal=0, cards=9, within=PreemptionPolicy.NEVER, cohort="lent"), own, *objects)
+
+
+def test_a_slice_that_is_preempted_is_not_replaced_by_a_larger_one_in_the_same_cycle_and_nobody_makes_room_for_that_one() -> (
+    None
+):
+    asked = elastic("e", 7, priority=5)
+    rules = PreemptionRules(within_cluster_queue=PreemptionPolicy.LOWER_PRIORITY)
+    told = in_two_queues(queue("own", nominal=8, reclaim=PreemptionPolicy.ANY, cohort="lent"), asked, job("low", at=1))
+    told.told(replace(told.world.cluster_queues["cq"], preemption=rules)).decided()
+    said = told.told(sized(asked, 8), job("new", queue="own", count=4)).decided()
+    (request,) = [one for one in said if isinstance(one, PreemptionRequested)]
+    assert (request.workload, [one.workload for one in request.victims]) == ("team/new", ["team/e"])
+    assert "WorkloadSliceReplaced" not in names(said) and told.world.workloads["team/low"].reserved
+
+
+def test_what_some_pods_of_a_slice_give_back_others_of_it_may_use() -> None:
+    asked = elastic("e", 5)
+    (workers,) = asked.spec.pod_sets
+    for order in ((0, 1), (1, 0)):
+        groups = [replace(workers, name="more", count=1), workers]
+        sets = tuple(groups[index] for index in order)
+        of_two = replace(asked, spec=replace(asked.spec, pod_sets=sets))
+        told = Story().told(*platform(nominal=6, cards=9), of_two)
+        told.decided()
+        wanted = replace(of_two.spec, pod_sets=tuple(replace(one, count=3) for one in sets))
+        said = told.told(WorkloadChanged(workload="team/e", spec=wanted)).decided()
+        assert "WorkloadSliceReplaced" in names(said) and used(told) == 6
 
 
 def test_a_job_that_was_evicted_while_it_wanted_more_queues_again_as_the_slice_that_waited() -> None:

@@ -2,9 +2,10 @@ from fractions import Fraction
 
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from events.amount import UNLIMITED
-from events.quota import ClusterQueueObserved, FlavorQuotas, Quota, ResourceGroup, Weight
+from events.quota import ClusterQueueObserved, CohortObserved, FlavorQuotas, Quota, ResourceGroup, Weight
 from projections.fair_sharing.share import PER_MILLE, Share, share_of, weighted
 from projections.quota.tree import QuotaTree
 from projections.trail import Trail
@@ -107,3 +108,20 @@ def test_the_resource_of_which_the_largest_part_is_borrowed_is_named_and_of_equa
             quota.add_usage("a", {quota.column("default", resource): amount})
         share = share_of(quota.queues["a"], quota.columns.names)
         assert (share.resource, share.rounded()) == (named, max(borrowed) * PER_MILLE // 4)
+
+
+def test_a_cohort_borrows_nothing_of_a_flavor_for_which_nobody_below_it_has_a_quota_any_more() -> None:
+    quota = QuotaTree(Trail())
+    quotas = [FlavorQuotas(flavor=name, quotas=(Quota(resource="cpu", nominal=1),)) for name in ("kept", "gone")]
+    both = ClusterQueueObserved(name="a", cohort="low", groups=(ResourceGroup(resources=("cpu",), flavors=(*quotas,)),))
+    quota.set_cluster_queue(both)
+    quota.set_cohort(CohortObserved(name="low", parent="all"))
+    other = ResourceGroup(
+        resources=("cpu",), flavors=(FlavorQuotas(flavor="kept", quotas=(Quota(resource="cpu", nominal=4),)),)
+    )
+    quota.set_cluster_queue(ClusterQueueObserved(name="b", cohort="all", groups=(other,)))
+    quota.add_usage("a", {quota.column("gone", "cpu"): 1})
+    one = ResourceGroup(resources=("cpu",), flavors=(quotas[0],))
+    quota.set_cluster_queue(replace(both, groups=(one,)))
+    low = quota.queues["a"].parent
+    assert low is not None and not share_of(low, quota.columns.names).borrowed
