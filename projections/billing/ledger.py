@@ -154,6 +154,7 @@ class Ledger:
                 self._let_quota_go(last, position)
                 # Who comes under the name after that is somebody else; what is still held goes on as it began.
                 self._current.pop(last, None)
+                self.holds.forget(last)
                 self._slices.forget(event.workload)
             case WorkloadFinished():
                 last = self._slices.last(event.workload)
@@ -249,11 +250,14 @@ class Ledger:
     def _adopt(self, workload: str, adopted: AdoptedStatus, position: LogPosition) -> None:
         attempt = self._attempt(workload, position, adopted.cluster_queue, adopted.assignments)
         if attempts.goes_on(attempt, adopted):
-            self._begin(attempt, adopted.assignments, position)
+            self._note(attempt)
+            asked = known.pod_sets if (known := self._about.get(workload)) is not None else ()
+            self.holds.adopt(attempt, asked, adopted, caused("quota reserved", position))
 
     def _reserve(self, event: QuotaReserved, position: LogPosition) -> None:
         attempt = self._attempt(event.workload, position, event.cluster_queue, event.assignments)
-        self._begin(attempt, event.assignments, position)
+        self._note(attempt)
+        self.holds.hold(attempt, event.assignments, caused("quota reserved", position))
 
     def _attempt(
         self, workload: str, position: LogPosition, queue: str, given: tuple[PodSetAssignment, ...]
@@ -261,10 +265,9 @@ class Ledger:
         cohort = self.quota.cohort_of(queue)
         return attempts.attempt_of(workload, self._about.get(workload), position.sequence, queue, cohort, given)
 
-    def _begin(self, attempt: Attempt, assignments: tuple[PodSetAssignment, ...], position: LogPosition) -> None:
+    def _note(self, attempt: Attempt) -> None:
         holder = attempt.holder
         self._attempts.setdefault(holder.workload, {})[holder.attempt] = self._current[holder.workload] = attempt
-        self.holds.hold(attempt, assignments, caused("quota reserved", position))
 
     def _admit(self, workload: str, position: LogPosition) -> None:
         attempt = self._current.get(workload)
@@ -292,6 +295,7 @@ class Ledger:
         match event:
             case WorkloadSliceSubmitted():
                 self._about[event.workload] = About.of(event)
+                self.holds.replace(event.replaces, event.workload)
             case WorkloadSliceResized():
                 counts = {one.name: one.count for one in event.pod_sets}
                 self.holds.resize(event.workload, counts, caused("fewer pods", position))

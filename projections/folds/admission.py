@@ -208,6 +208,7 @@ def _reserve(world: PreemptionState, workload: Workload, event: QuotaReserved, p
         required_checks=event.checks,
         borrow_level=event.borrow_level,
         considered=considered_text(event.considered),
+        done_before=workload.reclaimable,
     )
     asked = {
         name: CheckStatus(name=name, since=position.at, decided=position.sequence)

@@ -14,6 +14,7 @@ from projections.devices.requests.card_requests import any_asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.feature_gates import enabled
 from projections.log_position import LogPosition
+from projections.quota.charge_quota import done_when_let_in, given_back_by
 from projections.workloads.changed_part import changed_part
 from projections.workloads.lifecycle import (
     ADMITTED,
@@ -43,12 +44,13 @@ def is_of_others(told: DecidedElsewhere, workload: Workload) -> bool:
 def adopt(world: DeviceState, workload: Workload, status: AdoptedStatus, position: LogPosition) -> Workload:
     """The workload with the status that it was found with: the beginning of its story here, or of another part of it."""
     conditions = {condition.type: condition for condition in status.conditions}
+    done = dict(status.reclaimable) if enabled(world.settings, "ReclaimablePods") else {}
     adopted = replace(
         workload,
         conditions=conditions,
         checks={check.name: check for check in status.checks},
         second_pass=changed_part(workload.second_pass, unhealthy_nodes=status.unhealthy_nodes),
-        reclaimable=_done(workload, status) if enabled(world.settings, "ReclaimablePods") else {},
+        reclaimable=done,
         stops=replace(
             workload.stops,
             requeue=Requeue(count=status.requeue_count, at=status.requeue_at),
@@ -70,26 +72,14 @@ def adopt(world: DeviceState, workload: Workload, status: AdoptedStatus, positio
         reservation=position.sequence,
         reserved_at=reserved.since if reserved is not None else position.at,
         required_checks=tuple(sorted(adopted.checks)),
+        done_before=(before := done_when_let_in(workload.spec.pod_sets, status.assignments, done)),
+        given_back=given_back_by(done, before, {}),
     )
     adopted = replace(adopted, admission=admission)
     queue = world.cluster_queues.get(status.cluster_queue)
     if queue is not None:
         admission = replace(admission, required_checks=required_checks(queue, adopted))
     return replace(adopted, admission=admission, devices=_held_already(world, adopted, admission))
-
-
-def _done(workload: Workload, status: AdoptedStatus) -> dict[str, int]:
-    """The pods that need no quota any more; those that are not asked for any more are among them.
-
-    Rule: docs/rules/quota.md#charged-usage
-    """
-    asked = {one.name: one.count for one in workload.spec.pod_sets}
-    done = dict(status.reclaimable)
-    for one in status.assignments:
-        over = one.count - asked.get(one.name, one.count)
-        if over > 0:
-            done[one.name] = done.get(one.name, 0) + over
-    return done
 
 
 def _since(conditions: Mapping[str, Condition], kind: str, status: ConditionStatus | None = None) -> Millis | None:

@@ -29,7 +29,7 @@ from projections.folds.held_domains import hold_domains
 from projections.folds.workloads import change, evolve_workloads, leave, reclassify, submit
 from projections.log_position import LogPosition
 from projections.preemption.state import PreemptionState
-from projections.quota.charge_quota import recharge
+from projections.quota.charge_quota import at_most, recharge
 from projections.topology.pods.pods_of_workloads import note_pod
 from projections.workloads.changed_part import changed_part
 from projections.workloads.lifecycle import FINISHED, Workload, chain_of, true_condition, with_condition, with_news
@@ -163,8 +163,8 @@ def _resize(world: PreemptionState, event: WorkloadSliceResized, position: LogPo
     smaller = replace(
         workload,
         spec=replace(workload.spec, pod_sets=event.pod_sets),
-        admission=replace(admission, assignments=assignments),
-        reclaimable={name: min(count, counts.get(name, count)) for name, count in workload.reclaimable.items()},
+        admission=replace(admission, assignments=assignments, given_back=at_most(admission.given_back, counts)),
+        reclaimable=at_most(workload.reclaimable, counts),
         resizing=changed_part(workload.resizing, wanted=(), shrunk=world.domains.held_by(workload.key) is not None),
         decided=position.sequence,
     )

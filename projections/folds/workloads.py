@@ -40,7 +40,7 @@ from projections.preemption.state import PreemptionState
 from projections.queues.enqueue import depends_on_namespace, reclass
 from projections.queues.equivalence import equivalence_of
 from projections.queues.order import put_in_line
-from projections.quota.charge_quota import charge_quota, recharge
+from projections.quota.charge_quota import charge_quota, given_back_by, recharge
 from projections.sorted_keys import SortedKeys
 from projections.trail import Trail
 from projections.workloads.changed_part import changed_part
@@ -345,7 +345,11 @@ def _easier_to_preempt(before: Workload, after: Workload) -> bool:
 def _reclaim(world: PreemptionState, workload: Workload, counts: dict[str, int], position: LogPosition) -> None:
     if not enabled(world.settings, "ReclaimablePods"):
         return
-    reclass(world, replace(workload, reclaimable=dict(sorted(counts.items())), seen=position.sequence))
+    done, admission = dict(sorted(counts.items())), workload.admission
+    if admission is not None:
+        given_back = given_back_by(done, admission.done_before, admission.given_back)
+        workload = replace(workload, admission=replace(admission, given_back=given_back))
+    reclass(world, replace(workload, reclaimable=done, seen=position.sequence))
     recharge(world.holding, world.quota, world.trail, world.workloads[workload.key])
 
 

@@ -6,6 +6,7 @@ from types import MappingProxyType
 import msgspec
 
 from events.amount import multiply
+from events.pod_set import PodSet
 from events.workload import PodSetAssignment
 from projections.quota.columns import Column, Columns, FlavorResource, Usage
 from projections.quota.holders import QuotaHolders
@@ -20,7 +21,26 @@ def usage_of(workload: Workload, columns: Columns) -> Usage:
     Rule: docs/rules/quota.md#charged-usage
     """
     admission = workload.admission
-    return {} if admission is None else columns.numbered(charged_amounts(admission.assignments, workload.reclaimable))
+    return {} if admission is None else columns.numbered(charged_amounts(admission.assignments, admission.given_back))
+
+
+def done_when_let_in(
+    asked: Iterable[PodSet], assignments: Iterable[PodSetAssignment], done: Mapping[str, int]
+) -> dict[str, int]:
+    """By pod set, how many pods were done when others let it in with these assignments; fewer than none where these are for more than it asks for."""
+    counts = {one.name: one.count for one in asked}
+    found = {one.name: min(done.get(one.name, 0), counts.get(one.name, one.count) - one.count) for one in assignments}
+    return {name: count for name, count in found.items() if count}
+
+
+def given_back_by(done: Mapping[str, int], before: Mapping[str, int], known: Mapping[str, int]) -> dict[str, int]:
+    """By pod set, how many pods of those that quota was reserved for need it no more, now that so many are done.
+
+    `before` were done when it was reserved; what was given back once is not taken again, whatever is said later.
+    """
+    beyond = {name: count - before.get(name, 0) for name, count in {**dict.fromkeys(before, 0), **done}.items()}
+    found = {name: max(count, known.get(name, 0)) for name, count in {**dict.fromkeys(known, 0), **beyond}.items()}
+    return {name: count for name, count in sorted(found.items()) if count > 0}
 
 
 def charged_amounts(
@@ -47,6 +67,11 @@ def remaining_usage(assignment: PodSetAssignment, reclaimed: int) -> dict[str, i
     if left == assignment.count or assignment.count == 0:
         return assignment.usage
     return {resource: multiply(amount // assignment.count, left) for resource, amount in assignment.usage.items()}
+
+
+def at_most(done: Mapping[str, int], counts: Mapping[str, int]) -> dict[str, int]:
+    """By pod set, how many pods are done of a slice that has so few by now."""
+    return {name: min(count, counts.get(name, count)) for name, count in done.items()}
 
 
 def charge_quota(quota: QuotaTree, holding: dict[str, QuotaHolders], trail: Trail, workload: Workload) -> None:

@@ -61,6 +61,10 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     borrow_level: int = 0
     considered: str = ""
     """What became of the flavors that were tried, where there is anything to say."""
+    done_before: dict[str, int] = msgspec.field(default_factory=partial(no_entries, int))
+    """By pod set, how many pods needed no quota any more when it was reserved: it was not reserved for these."""
+    given_back: dict[str, int] = msgspec.field(default_factory=partial(no_entries, int))
+    """By pod set, how many of those that it was reserved for need it no more; it never grows again."""
 
 
 class SecondPass(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -67,6 +67,6 @@ def _held_before(old: Workload | None) -> list[HeldBefore]:
     if old is None or old.admission is None:
         return []
     return [
-        HeldBefore(usage=remaining_usage(one, old.reclaimable.get(one.name, 0)), flavors=one.flavors)
+        HeldBefore(usage=remaining_usage(one, old.admission.given_back.get(one.name, 0)), flavors=one.flavors)
         for one in old.admission.assignments
     ]

@@ -63,12 +63,13 @@ def reclaimable_of(kind: JobKind, job: JsonObject, pods: Sequence[Pods]) -> dict
 
     Rule: docs/rules/quota.md#charged-usage
     """
-    if is_suspended(kind, job) or finished_of(kind, job) is not None:
+    if finished_of(kind, job) is not None:
         return {}
     match kind.counter:
         case "job":
             completions = look(job, "spec.completions")
-            left = completions - _over(job) if isinstance(completions, int) else pods[0].count
+            # Without them no pod is made any more once one has succeeded.
+            left = (completions if isinstance(completions, int) else pods[0].count) - _over(job)
             return {pods[0].name: pods[0].count - max(left, 0)} if max(left, 0) < pods[0].count else {}
         case "replicas":
             done = {

@@ -88,7 +88,7 @@ def wrong_books(world: World) -> Iterator[str]:
             yield f"has {key} hold quota of {held}, and it was reserved in {one.admission.cluster_queue}"
         if one.line:
             yield f"has {key} wait beside {one.line} though it holds quota"
-        amounts = charged_amounts(one.admission.assignments, one.reclaimable)
+        amounts = charged_amounts(one.admission.assignments, one.admission.given_back)
         charged.setdefault(one.admission.cluster_queue, Counter()).update(amounts)
     for name, node in sorted(world.quota.queues.items()):
         used = {each: amount for each, amount in world.quota.usage_by_name(node).items() if amount}

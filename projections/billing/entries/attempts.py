@@ -4,6 +4,7 @@ import msgspec
 
 from events.billing import LineKind
 from events.device import PodPlacement
+from events.pod_set import PodSet
 from events.slices import WorkloadSliceSubmitted
 from events.variants import VariantSubmitted
 from events.workload import (
@@ -33,6 +34,7 @@ class About(msgspec.Struct, frozen=True, gc=False):
     priority_class: str
     queue: str
     labels: tuple[tuple[str, str], ...] = ()
+    pod_sets: tuple[PodSet, ...] = ()
 
     @classmethod
     def of(cls, event: WorkloadSubmitted | WorkloadSliceSubmitted | VariantSubmitted) -> "About":
@@ -45,6 +47,7 @@ class About(msgspec.Struct, frozen=True, gc=False):
             priority_class=priority.name if priority is not None else "",
             queue=event.spec.queue,
             labels=tuple(sorted(event.spec.labels.items())),
+            pod_sets=event.spec.pod_sets,
         )
 
     def after(self, event: WorkloadChanged | WorkloadOwned) -> "About":

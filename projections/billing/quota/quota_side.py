@@ -10,7 +10,8 @@ import msgspec
 
 from events.billing import LineKind
 from events.event import Millis
-from events.workload import PodSetAssignment
+from events.pod_set import PodSet
+from events.workload import AdoptedStatus, PodSetAssignment
 from projections.billing.claims.claim_time import ClaimTime
 from projections.billing.entries.attempts import Attempt, wasted
 from projections.billing.entries.entry import Cause, DeviceEntry, QuotaEntry, Waste, caused, entry_id
@@ -19,7 +20,7 @@ from projections.billing.quota.quota_book import QuotaBook
 from projections.devices.capacity.offer import meaning_of
 from projections.devices.card_config import HAMI
 from projections.log_position import LogPosition
-from projections.quota.charge_quota import charged_amounts
+from projections.quota.charge_quota import at_most, charged_amounts, done_when_let_in, given_back_by
 from projections.quota.columns import FlavorResource
 from projections.workloads.slices import with_fewer
 
@@ -31,6 +32,29 @@ class _Open(msgspec.Struct, kw_only=True):
     kind: LineKind
     amounts: dict[FlavorResource, int]
     began: Cause
+
+
+class _Given(msgspec.Struct, frozen=True):
+    """The quota that a workload was let in with, and what it has given back of it since (docs/rules/quota.md#charged-usage)."""
+
+    cluster_queue: str
+    assignments: tuple[PodSetAssignment, ...]
+    done_before: dict[str, int]
+    given_back: dict[str, int] = {}
+
+    @property
+    def amounts(self) -> dict[FlavorResource, int]:
+        """What is charged by now."""
+        return charged_amounts(self.assignments, self.given_back)
+
+    def after(self, done: dict[str, int]) -> "_Given":
+        """The same when so many pods of each pod set are done."""
+        return msgspec.structs.replace(self, given_back=given_back_by(done, self.done_before, self.given_back))
+
+    def of(self, counts: Mapping[str, int]) -> "_Given":
+        """The same for so few pods of each pod set."""
+        fewer = tuple(with_fewer(one, counts.get(one.name, one.count)) for one in self.assignments)
+        return msgspec.structs.replace(self, assignments=fewer, given_back=at_most(self.given_back, counts))
 
 
 class QuotaSide:
@@ -50,17 +74,28 @@ class QuotaSide:
         self.wastes: list[Waste] = []
         """What attempts that were cut short had held, in the window or asked for."""
         self._priced = scope.priced
-        self._assignments: dict[str, tuple[str, tuple[PodSetAssignment, ...]]] = {}
-        """By workload that holds quota: its cluster queue, and what it was given."""
+        self._given: dict[str, _Given] = {}
+        """By workload that holds quota."""
+        self._done: dict[str, dict[str, int]] = {}
+        """By workload, how many pods of each pod set were last said to be done."""
         self._open: dict[str, _Open] = {}
         self._over: dict[str, list[QuotaEntry]] = {}
         """By workload that holds quota: entries of its attempt that have ended."""
 
     def hold(self, attempt: Attempt, assignments: tuple[PodSetAssignment, ...], cause: Cause) -> None:
         """An attempt begins, and holds just this."""
-        workload, queue = attempt.holder.workload, attempt.holder.cluster_queue
-        amounts = charged_amounts(assignments)
-        self._assignments[workload] = (queue, assignments)
+        workload = attempt.holder.workload
+        self._hold(attempt, _Given(attempt.holder.cluster_queue, assignments, self._done.get(workload, {})), cause)
+
+    def adopt(self, attempt: Attempt, asked: tuple[PodSet, ...], status: AdoptedStatus, cause: Cause) -> None:
+        """An attempt goes on that another manager has begun, for a workload that asks for these pods."""
+        done = self._done[attempt.holder.workload] = status.reclaimable
+        given = _Given(status.cluster_queue, status.assignments, done_when_let_in(asked, status.assignments, done))
+        self._hold(attempt, given.after(done), cause)
+
+    def _hold(self, attempt: Attempt, given: "_Given", cause: Cause) -> None:
+        workload, queue, amounts = attempt.holder.workload, given.cluster_queue, given.amounts
+        self._given[workload] = given
         self.book.hold(workload, queue, amounts, cause.at)
         self.claimed.hold(attempt.holder, cause)
         if not self._priced:
@@ -75,22 +110,31 @@ class QuotaSide:
 
     def holds(self, workload: str) -> bool:
         """Whether quota of a workload is being billed."""
-        return workload in self._assignments
+        return workload in self._given
 
     def reclaim(self, workload: str, done: dict[str, int], cause: Cause) -> None:
         """So many pods of each pod set are done, and hold nothing any more."""
-        known = self._assignments.get(workload)
+        self._done[workload] = done
+        known = self._given.get(workload)
         if known is not None:
-            self._change(workload, known[0], charged_amounts(known[1], done), cause)
+            self._given[workload] = given = known.after(done)
+            self._change(workload, given.cluster_queue, given.amounts, cause)
+
+    def replace(self, workload: str, by: str) -> None:
+        """Another slice of the same job comes after this one: as many of its pods are done."""
+        if workload in self._done:
+            self._done[by] = self._done[workload]
+
+    def forget(self, workload: str) -> None:
+        """Who comes under the name from now on is somebody else."""
+        self._done.pop(workload, None)
 
     def resize(self, workload: str, counts: dict[str, int], cause: Cause) -> None:
         """It has so few pods of each pod set from now on."""
-        known = self._assignments.get(workload)
+        known = self._given.get(workload)
         if known is not None:
-            queue, given = known
-            fewer = tuple(with_fewer(one, counts.get(one.name, one.count)) for one in given)
-            self._assignments[workload] = (queue, fewer)
-            self._change(workload, queue, charged_amounts(fewer), cause)
+            self._given[workload] = given = known.of(counts)
+            self._change(workload, given.cluster_queue, given.amounts, cause)
 
     def _change(self, workload: str, queue: str, amounts: dict[FlavorResource, int], cause: Cause) -> None:
         self.book.hold(workload, queue, amounts, cause.at)
@@ -115,7 +159,7 @@ class QuotaSide:
 
     def release(self, workload: str, current: Attempt | None, position: LogPosition, asking: Mapping[str, str]) -> None:
         """It holds nothing any more. `asking` has the cluster queue of each workload that has requested preemption."""
-        self._assignments.pop(workload, None)
+        self._given.pop(workload, None)
         if current is not None:
             self.claimed.release(current, position, asking.get(current.preemptor, ""))
         cause = caused("quota released", position)

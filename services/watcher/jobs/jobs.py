@@ -104,6 +104,9 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
     ready: bool | None = None
     gone: str | None = None
     reclaimed: dict[str, int] = {}
+    """By pod set, how many pods are done."""
+    stands_still: bool = False
+    """Nothing of it runs, so that fewer pods may be done than before: those that were are made again."""
     finished: tuple[str, str] | None = None
     adopted: AdoptedStatus | None = None
     checks: tuple[CheckStatus, ...] = ()
@@ -210,6 +213,7 @@ def _state(
         ready=ready_of(kind, value, pods) if pods else None,
         gone=decision if decision and is_stopped(kind, value) else None,
         reclaimed=reclaimable_of(kind, value, pods),
+        stands_still=is_suspended(kind, value),
         finished=finished_of(kind, value),
     )
 

@@ -128,12 +128,20 @@ def changes(reported: ReportedState, state: JobState) -> list[Fact]:
         facts.append(PodsGone(workload=state.workload, decision=state.gone))
     if _unsuspended_by_others(reported, state):
         facts.append(JobUnsuspended(workload=state.workload, generation=state.running))
-    if state.reclaimed and state.reclaimed != reported.job.reclaimed:
-        facts.append(PodsReclaimed(workload=state.workload, counts=state.reclaimed))
+    reclaimed = _reclaimed(reported.job.reclaimed, state)
+    if reclaimed != reported.job.reclaimed:
+        facts.append(PodsReclaimed(workload=state.workload, counts=reclaimed))
     if state.finished is not None and not reported.job.finished:
         reason, message = state.finished
         facts.append(WorkloadFinished(workload=state.workload, reason=reason, message=message))
     return facts if state.adopted is None else [*facts, *_written_by_others(reported, state, state.adopted)]
+
+
+def _reclaimed(known: Mapping[str, int], state: JobState) -> dict[str, int]:
+    """By pod set, how many pods are done: while they run never fewer than before, though some are made again."""
+    if state.stands_still:
+        return state.reclaimed
+    return {**known, **{name: max(count, known.get(name, 0)) for name, count in state.reclaimed.items()}}
 
 
 def _written_by_others(reported: ReportedState, state: JobState, shown: AdoptedStatus) -> list[Fact]:

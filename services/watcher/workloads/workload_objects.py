@@ -112,6 +112,7 @@ def workload_state(value: JsonMapping) -> JobState:
         ready=pods_ready_in(value),
         gone=given_back_in(value),
         reclaimed={one.name: one.count for one in found.status.reclaimable_pods or ()},
+        stands_still=found.status.admission is None,
         adopted=_adopted(value, found),
         checks=checks_of(value, found),
         decision=(meta.annotations or {}).get(DECISION, ""),

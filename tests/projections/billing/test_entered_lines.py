@@ -10,6 +10,7 @@ from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
 from events.device import DevicesRegistered, DevicesReleased, DevicesReserved, NodeObserved, PodObserved, PodPlacement
 from events.event import Millis
+from events.pod_set import PodSet, PodShape
 from events.preemption import PreemptionOrdered
 from events.settings import SettingsObserved
 from events.upkeep import DiscardReason, WorkloadDiscarded, WorkloadFailedToStart, WorkloadOrphaned
@@ -104,6 +105,29 @@ def test_nobody_pays_for_a_card_that_can_not_be_used_and_the_line_says_why(
     assert str(ledger.entries[0].ended) == why
     assert [(one.since, one.until) for one in ledger.entries] == [(4000, 9000), (11_000, 12_000)][: len(ledger.entries)]
     assert len(ledger.entries) == (2 if again is not None else 1)
+
+
+def test_who_is_let_in_again_with_the_pods_alone_that_are_not_done_is_billed_for_those_until_more_are() -> None:
+    half = replace(GIVEN, count=2, usage={"cpu": 2000, "gpu": 4, "pods": 2})
+    done, out = PodsReclaimed(workload=KEY, counts={"main": 2}), QuotaReleased(workload=KEY, reason="Preempted")
+    again = replace(RESERVED, assignments=(half,))
+    first = 4000 * 1000 + 2000 * 1000
+    ledger = told(SUBMITTED, RESERVED, done, out, again, ADMITTED, replace(done, counts={"main": 3}), ADMITTED)
+    assert held(ledger)[CPU] == first + 2000 * 2000 + 1000 * 1000
+
+
+def test_who_was_let_in_by_another_manager_is_billed_for_what_it_still_needs() -> None:
+    pods = (PodSet(name="main", count=4, shape=PodShape(containers=())),)
+    for count, before, later, amount in ((4, 0, 1, 3), (4, 1, 2, 2), (2, 2, 2, 2), (2, 2, 3, 1), (3, 0, 1, 2)):
+        given = replace(GIVEN, count=count, usage={"cpu": 1000 * count})
+        reserved = Condition(type="QuotaReserved", status=ConditionStatus.TRUE, reason="QuotaReserved")
+        adopted = AdoptedStatus(
+            conditions=(reserved,), cluster_queue="cq", assignments=(given,), reclaimable={"main": before}
+        )
+        found = replace(SUBMITTED, spec=replace(SPEC, pod_sets=pods), adopted=adopted)
+        ledger = told(found, PodsReclaimed(workload=KEY, counts={"main": later}), ADMITTED)
+        needed = min(count, 4 - before)
+        assert held(ledger)[CPU] == 1000 * 1000 * (needed + amount), (count, before, later)
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,18 @@ def test_a_job_without_indexes_gives_back_only_for_what_has_succeeded() -> None:
     assert reclaimable_of(JOB, found, pods_of(JOB, found)) == {}
 
 
+def test_a_job_that_stands_still_asks_for_the_pods_alone_that_are_not_done() -> None:
+    found = job(succeeded=3)
+    found["spec"]["suspend"] = True
+    assert reclaimable_of(JOB, found, pods_of(JOB, found)) == {"main": 2}
+
+
+def test_of_a_job_that_is_over_when_one_pod_is_no_pod_is_made_again_once_one_has_succeeded() -> None:
+    found = job(indexed=False, succeeded=1)
+    del found["spec"]["completions"]
+    assert reclaimable_of(JOB, found, pods_of(JOB, found)) == {"main": 1}
+
+
 def test_pods_are_ready_when_those_are_that_are_still_needed() -> None:
     for status, ready in (
         ({"ready": 3}, True),
