@@ -17,6 +17,7 @@ from projections.devices.holdings.card_holdings import holding_key
 from projections.devices.placement.slice_cards import holds_too_many
 from projections.devices.placement.workload_gangs import gangs_of, gets_cards
 from projections.preemption.state import PreemptionState
+from projections.queues.order import priority_then_age, queue_timestamp
 from projections.topology.placement.card_places import in_order
 from projections.topology.placement.replacement import NodeLoss
 from projections.topology.placement.workload_cards import places_instead
@@ -31,19 +32,25 @@ from projections.workloads.second_pass import delay_after, failed_nodes, needs_s
 from services.admitter.topology import TopologyDemand, domains
 
 
-def second_passes(world: PreemptionState, tree: str, at: Millis) -> Iterator[Decision]:
-    """The decisions about all workloads of a tree that need a second pass; new domains count for the rest of the trial."""
-    members = set(world.quota.members(tree))
-    for key in sorted(world.second_passes):
-        workload = world.workloads.get(key)
-        if workload is None or workload.admission is None or workload.admission.cluster_queue not in members:
-            continue
-        if not needs_second_pass(workload):
-            continue
-        if not workload.admitted and runs_elsewhere(world.dispatches, key):
-            yield _placed_elsewhere(workload, workload.admission)
+def second_passes(world: PreemptionState, trees: Sequence[str], at: Millis) -> Iterator[Decision]:
+    """The decisions about all workloads of these trees that need a second pass; new domains count for the rest of the trial."""
+    for workload, admission in _in_turn(world, trees):
+        if not workload.admitted and runs_elsewhere(world.dispatches, workload.key):
+            yield _placed_elsewhere(workload, admission)
         elif workload.second_pass.again_at <= at and not _waits_for_an_end(workload):
             yield from second_pass(world, workload, at)
+
+
+def _in_turn(world: PreemptionState, trees: Sequence[str]) -> list[tuple[Workload, Admission]]:
+    """Who needs a second pass and holds quota in these trees, in the order in which it would have got that."""
+    found, settings, members = list[tuple[Workload, Admission]](), world.settings, set(trees)
+    for key in world.second_passes:
+        workload = world.workloads.get(key)
+        if workload is None or workload.admission is None or not needs_second_pass(workload):
+            continue
+        if world.quota.root_of(workload.admission.cluster_queue) in members:
+            found.append((workload, workload.admission))
+    return sorted(found, key=lambda one: priority_then_age(settings, one[0], queue_timestamp(one[0], settings)))
 
 
 def _placed_elsewhere(workload: Workload, admission: Admission) -> TopologyAssigned:

@@ -2,7 +2,6 @@ from events.admission import SecondPassFailed, TopologyAssigned
 from events.control import ObjectRemoved
 from events.json_object import JsonObject
 from events.workload import EvictionOrdered
-from projections.world import World
 from services.admitter.second_pass import second_passes
 from services.queue_manager.reconcile import reconcile
 from tests.cases.situation import played
@@ -31,15 +30,10 @@ WHY = "couldn't assign flavors to pod set main: cannot find replacement assignme
 def passes(at: CaseWorld) -> list[SecondPassFailed | TopologyAssigned]:
     found: list[SecondPassFailed | TopologyAssigned] = []
     with at.world.trial():
-        for one in second_passes(at.world, _tree(at.world), at.now):
+        for one in second_passes(at.world, at.world.quota.trees(), at.now):
             assert isinstance(one, SecondPassFailed | TopologyAssigned)
             found.append(one)
     return found
-
-
-def _tree(world: World) -> str:
-    (tree,) = world.quota.trees()
-    return tree
 
 
 def test_one_that_finds_no_other_node_is_evicted() -> None:
