@@ -10,6 +10,7 @@ import msgspec
 from events.admission import SecondPassFailed, TopologyAssigned
 from events.catalogue import Decision
 from events.event import Millis
+from events.quota import PreemptionPolicy
 from events.topology import DelayedTopology
 from events.workload import PodSetAssignment
 from projections.checks.dispatch import runs_elsewhere
@@ -85,13 +86,9 @@ def second_pass(world: TopologyState, workload: Workload, at: Millis) -> list[De
     placements = found.pod_sets
     failed = first_failure(placements)
     if failed is not None:
+        _keep_room(world, workload, admission, requests)
         return [
-            SecondPassFailed(
-                workload=workload.key,
-                cluster_queue=admission.cluster_queue,
-                message=f"couldn't assign flavors to pod set {failed.pod_set}: {failed.failure}",
-                again_at=at + delay_after(workload.second_pass.failures),
-            )
+            _failed(workload, admission, f"couldn't assign flavors to pod set {failed.pod_set}: {failed.failure}", at)
         ]
     assigned = _assigned(admission.assignments, requests, placements)
     _occupy_what_is_new(world, admission.assignments, assigned)
@@ -105,6 +102,32 @@ def second_pass(world: TopologyState, workload: Workload, at: Millis) -> list[De
             placements=found.cards,
         )
     ]
+
+
+def _failed(workload: Workload, admission: Admission, message: str, at: Millis) -> SecondPassFailed:
+    return SecondPassFailed(
+        workload=workload.key,
+        cluster_queue=admission.cluster_queue,
+        message=message,
+        again_at=at + delay_after(workload.second_pass.failures),
+    )
+
+
+def _keep_room(
+    world: TopologyState, workload: Workload, admission: Admission, requests: Sequence[PlacementRequest]
+) -> None:
+    """Hold for the rest of the cycle what pods that have no domains yet would have in a cluster without others.
+
+    Rule: docs/rules/cycle.md#kept-for-blocked
+    """
+    queue = world.cluster_queues.get(admission.cluster_queue)
+    if failed_nodes(workload) or queue is None or queue.preemption.reclaim_within_cohort is PreemptionPolicy.ANY:
+        return
+    alone = domains(world, _demand(world, workload, requests), empty=True).pod_sets
+    if first_failure(alone) is None:
+        asked = {one.pod_set: one for one in requests}
+        held = (placement_of(asked[one.pod_set], one.assignment) for one in alone if one.assignment is not None)
+        HeldDomains(world.domains, tuple(held)).occupy()
 
 
 def _requests(
@@ -133,17 +156,22 @@ def _places(world: TopologyState, workload: Workload, requests: Sequence[Placeme
     if failed:
         lost = NodeLoss(host=failed[0], pod_owned=is_single_pod(workload))
         return places_instead(world, workload, requests, lost)
-    names = {one.pod_set for one in requests}
-    gangs = tuple(
-        one for one in gangs_of(world, workload) if one.pod_set.name in names and gets_cards(world, one.pod_set)
-    )
-    found = domains(world, TopologyDemand(requests=tuple(requests), gangs=gangs))
-    if not gangs or workload.admission is None:
+    demand = _demand(world, workload, requests)
+    found = domains(world, demand)
+    if not demand.gangs or workload.admission is None:
         return found
+    names = {one.pod_set for one in requests}
     proposed = world.cards.holdings.get(holding_key(workload.key, workload.admission.reservation))
     others = () if proposed is None else tuple(one for one in proposed.placements if one.pod_set not in names)
     order = [one.name for one in workload.spec.pod_sets]
     return PlacesWithCards(pod_sets=found.pod_sets, cards=in_order((*others, *found.cards), order))
+
+
+def _demand(world: TopologyState, workload: Workload, requests: Sequence[PlacementRequest]) -> TopologyDemand:
+    """What pods ask of their topologies, with the cards of those that ask for any."""
+    names = {one.pod_set for one in requests}
+    gangs = (one for one in gangs_of(world, workload) if one.pod_set.name in names and gets_cards(world, one.pod_set))
+    return TopologyDemand(requests=tuple(requests), gangs=tuple(gangs))
 
 
 def _assigned(

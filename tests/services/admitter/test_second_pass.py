@@ -1,7 +1,7 @@
 from events.admission import SecondPassFailed, TopologyAssigned
 from events.control import ObjectRemoved
 from events.json_object import JsonObject
-from events.workload import EvictionOrdered
+from events.workload import EvictionOrdered, WorkloadDeleted
 from services.admitter.second_pass import second_passes
 from services.queue_manager.reconcile import reconcile
 from tests.cases.situation import played
@@ -115,3 +115,26 @@ def test_who_has_its_checks_and_finds_no_domain_says_that_a_topology_is_pending(
         "PendingDelayedTopologyRequests",
         "There are pending delayed topology requests",
     )
+
+
+def test_who_was_kept_from_hosts_of_another_tree_gets_them_when_the_one_that_waited_for_them_is_gone() -> None:
+    on_one_host = {"required": "kubernetes.io/hostname"}
+    checked: JsonObject = {"admissionChecksStrategy": {"admissionChecks": [{"name": "nodes"}]}}
+    waiting: JsonObject = {
+        **{name: FULL[name] for name in ("flavors", "topologies")},
+        "nodes": {"x1": {"pool": "gpu", "cpu": 4}},
+        "autoscalers": ["nodes"],
+        "queues": {"a": {"quota": {"cpu": {"default": 9}}, **checked}, "b": {"quota": {"cpu": {"default": 9}}}},
+        "running": {
+            "old": {"queue": "b", "cpu": 2, "hosts": {"x1": 1}, "topology": on_one_host},
+            "new": {"queue": "a", "cpu": 4, "delayed": True, "ready": ["nodes"], "topology": on_one_host},
+        },
+        "waiting": {"small": {"queue": "b", "cpu": 2, "topology": on_one_host}},
+    }
+    at = played(waiting)
+    assert not at.world.workloads["default/small"].reserved
+    at.cycle()
+    assert not at.world.workloads["default/small"].reserved
+    at.fold([WorkloadDeleted(workload="default/new")])
+    at.cycle()
+    assert at.world.workloads["default/small"].reserved
