@@ -18,6 +18,7 @@ from projections.devices.holdings.card_holdings import holding_key
 from projections.devices.placement.slice_cards import holds_too_many
 from projections.devices.placement.workload_gangs import gangs_of, gets_cards
 from projections.preemption.state import PreemptionState
+from projections.queues.active_condition import takes_in
 from projections.queues.order import priority_then_age, queue_timestamp
 from projections.topology.placement.card_places import in_order
 from projections.topology.placement.replacement import NodeLoss
@@ -30,6 +31,7 @@ from projections.topology.usage import HeldDomains
 from projections.workloads.lifecycle import Admission, Workload
 from projections.workloads.pods import is_single_pod
 from projections.workloads.second_pass import delay_after, failed_nodes, needs_second_pass
+from services.admitter.barriers import barrier_of
 from services.admitter.topology import TopologyDemand, domains
 
 
@@ -39,7 +41,8 @@ def second_passes(world: PreemptionState, trees: Sequence[str], at: Millis) -> I
         if not workload.admitted and runs_elsewhere(world.dispatches, workload.key):
             yield _placed_elsewhere(workload, admission)
         elif workload.second_pass.again_at <= at and not _waits_for_an_end(workload):
-            yield from second_pass(world, workload, at)
+            closed = _closed_to(world, workload, admission)
+            yield from [_failed(workload, admission, closed, at)] if closed else second_pass(world, workload, at)
 
 
 def _in_turn(world: PreemptionState, trees: Sequence[str]) -> list[tuple[Workload, Admission]]:
@@ -52,6 +55,17 @@ def _in_turn(world: PreemptionState, trees: Sequence[str]) -> list[tuple[Workloa
         if world.quota.root_of(workload.admission.cluster_queue) in members:
             found.append((workload, workload.admission))
     return sorted(found, key=lambda one: priority_then_age(settings, one[0], queue_timestamp(one[0], settings)))
+
+
+def _closed_to(world: PreemptionState, workload: Workload, admission: Admission) -> str:
+    """Why one that is not admitted yet is not looked at in its queue now; empty where it is. Who runs is helped to go on running."""
+    queue = world.cluster_queues.get(admission.cluster_queue)
+    if queue is None or workload.admitted:
+        return ""
+    if not takes_in(world, queue.name):
+        return f"ClusterQueue {queue.name} is inactive"
+    barrier = barrier_of(world.namespaces, workload, queue)
+    return "" if barrier is None else barrier[1]
 
 
 def _placed_elsewhere(workload: Workload, admission: Admission) -> TopologyAssigned:

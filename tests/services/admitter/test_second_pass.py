@@ -1,3 +1,5 @@
+import pytest
+
 from events.admission import SecondPassFailed, TopologyAssigned
 from events.control import ObjectRemoved
 from events.json_object import JsonObject
@@ -20,6 +22,26 @@ FULL: JsonObject = {
             "hosts": {"x1": 1, "x2": 1},
             "failed_nodes": ["x1"],
             "topology": {"preferred": "kubernetes.io/hostname"},
+        }
+    },
+}
+WAITING: JsonObject = {
+    **{name: FULL[name] for name in ("flavors", "topologies")},
+    "nodes": {"x1": {"pool": "gpu", "cpu": 2}},
+    "autoscalers": ["nodes"],
+    "queues": {
+        "a": {
+            "quota": {"cpu": {"default": 9}},
+            "admissionChecksStrategy": {"admissionChecks": [{"name": "nodes"}]},
+        }
+    },
+    "running": {
+        "new": {
+            "queue": "a",
+            "cpu": 2,
+            "delayed": True,
+            "ready": ["nodes"],
+            "topology": {"required": "kubernetes.io/hostname"},
         }
     },
 }
@@ -87,27 +109,7 @@ def test_one_whose_flavor_has_a_topology_no_more_finds_no_other_node() -> None:
 
 
 def test_who_has_its_checks_and_finds_no_domain_says_that_a_topology_is_pending() -> None:
-    waiting: JsonObject = {
-        **{name: FULL[name] for name in ("flavors", "topologies")},
-        "nodes": {"x1": {"pool": "gpu", "cpu": 1}},
-        "autoscalers": ["nodes"],
-        "queues": {
-            "a": {
-                "quota": {"cpu": {"default": 9}},
-                "admissionChecksStrategy": {"admissionChecks": [{"name": "nodes"}]},
-            }
-        },
-        "running": {
-            "new": {
-                "queue": "a",
-                "cpu": 2,
-                "delayed": True,
-                "ready": ["nodes"],
-                "topology": {"required": "kubernetes.io/hostname"},
-            }
-        },
-    }
-    new = played(waiting).world.workloads["default/new"]
+    new = played({**WAITING, "nodes": {"x1": {"pool": "gpu", "cpu": 1}}}).world.workloads["default/new"]
     assert new.second_pass.failures == 1 and not new.admitted
     told = new.conditions["Admitted"]
     assert (told.status, told.reason, told.message) == (
@@ -138,3 +140,25 @@ def test_who_was_kept_from_hosts_of_another_tree_gets_them_when_the_one_that_wai
     at.fold([WorkloadDeleted(workload="default/new")])
     at.cycle()
     assert at.world.workloads["default/small"].reserved
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"stopPolicy": "Hold"}, "ClusterQueue a is inactive"),
+        (
+            {"namespaceSelector": {"matchLabels": {"team": "other"}}},
+            "Workload namespace doesn't match ClusterQueue selector",
+        ),
+    ],
+)
+def test_who_waits_for_its_place_is_not_placed_where_its_queue_would_not_take_it_in(
+    changed: JsonObject, why: str
+) -> None:
+    at = played({**WAITING, "queues": {"a": {**WAITING["queues"]["a"], **changed}}})
+    new = at.world.workloads["default/new"]
+    assert new.second_pass.failures == 1 and not new.admitted and not at.world.domains.held()
+    at.now = new.second_pass.again_at
+    (failed,) = passes(at)
+    assert isinstance(failed, SecondPassFailed)
+    assert failed.message == why
