@@ -5,6 +5,7 @@ Rule: docs/rules/topology.md#retries
 
 from collections.abc import Iterable
 
+from events.admission import AdmissionRefused, RequeueReason
 from events.workload import PodSetAssignment
 from projections.preemption.state import PreemptionState
 from projections.workloads.lifecycle import Workload
@@ -23,6 +24,19 @@ def leave_domains(world: PreemptionState, workload: Workload) -> None:
     before = world.domains.flavors_of(workload.key) | _awaited(world, workload)
     world.domains.release(workload.key)
     _tell_others(world, workload, before, more=True)
+
+
+def keep_no_domains(world: PreemptionState, workload: Workload) -> None:
+    """The workload waits no more: who was refused while room was kept for it, in any tree of these domains, may fit now.
+
+    Rule: docs/rules/cycle.md#kept-for-blocked
+    """
+    attempt, queue = workload.attempt, world.cluster_queues.get(workload.line)
+    if queue is None or not isinstance(attempt, AdmissionRefused):
+        return
+    if attempt.requeue is RequeueReason.PREEMPTION_NO_CANDIDATES:
+        flavors = frozenset(name for name in queue.flavors if world.domains.has(name))
+        world.quota.shared_room_changed(world.domains.sharing(flavors) if flavors else (), more=True)
 
 
 def _awaited(world: PreemptionState, workload: Workload) -> frozenset[str]:

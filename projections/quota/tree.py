@@ -123,10 +123,10 @@ class QuotaTree:
         if node is not None:
             self._release(node.root)
 
-    def shared_room_changed(self, flavors: Iterable[str], *, by: str, more: bool) -> None:
-        """Say that what trees share beside their quota of flavors has changed by a workload of the queue `by`.
+    def shared_room_changed(self, flavors: Iterable[str], *, by: str = "", more: bool) -> None:
+        """Say that what trees share beside their quota of flavors has changed by a workload that holds quota of the queue `by`.
 
-        Other trees are looked at again; where there is `more` room, what was refused in them may fit.
+        Other trees are looked at again (all, where nobody holds quota); where there is `more` room, what was refused in them may fit.
         """
         laid, own = self._laid(), self.root_of(by)
         for key in self.trees_with(flavors):

@@ -9,7 +9,7 @@ from events.catalogue import AnyEvent
 from events.event import Millis
 from events.setting_aside import SetAside
 from events.settings import SettingsObserved
-from events.workload import WorkloadSubmitted
+from events.workload import WorkloadDeleted, WorkloadSubmitted
 from projections.world import World
 from services.admitter import decide as admitter
 from services.admitter.entry import QueueHead
@@ -93,3 +93,14 @@ def test_nobody_who_borrows_waits_for_the_owners_of_another_tree() -> None:
     told.told(asking("borrows", "lent", 1), *(asking(f"more{number}", "two", 1) for number in range(3))).decided()
     said = [one.workload for one in told.decisions if type(one).__name__ == "QuotaReserved"]
     assert said[:2] == ["team/more0", "team/borrows"]
+
+
+@pytest.mark.parametrize("cohort", ["", "all"])
+def test_who_was_refused_while_room_was_kept_gets_it_when_the_one_that_waited_for_it_is_gone(cohort: str) -> None:
+    told = story(0)
+    told.told(*(replace(one, cohort=cohort) for one in list(told.world.cluster_queues.values())))
+    told.told(asking("runs", "two", 2)).decided()
+    told.told(asking("small", "two", 2), urgent("large", "one", 4)).decided()
+    assert let_in(told) == ["team/runs"]
+    told.told(WorkloadDeleted(workload="team/large")).decided()
+    assert let_in(told) == ["team/runs", "team/small"]
