@@ -13,7 +13,7 @@ from projections.devices.requests.card_requests import any_asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.evolve import evolve
 from projections.log_position import LogPosition
-from projections.partitions.homes import owns_tree
+from projections.partitions.homes import owned_trees
 from projections.queues.state import QueueState
 from projections.set_aside.records import ADMITTER, Scope, is_aside
 from projections.workloads.lifecycle import DEACTIVATION_TARGET, Workload, checks_ready
@@ -51,7 +51,7 @@ class Admitter:
                 one in touched or changes_with_time(world, one) for one in together
             ):
                 continue
-            own = _not_aside(world, [tree for tree in together if owns_tree(world, tree)])
+            own = _not_aside(world, owned_trees(world, together))
             while not _is_full(position, events) and (trees := _not_aside(world, own)):
                 if not one_cycle(world, trees, position, events):
                     break
