@@ -204,7 +204,8 @@ def _part(
         if group is not None:
             wanted = sorted(name for name in group.resources if name in total)
             settled.update(wanted)
-            suits = FlavorSuitability(flavors, queue, [asked[i].pod_set for i in members], wanted, rules)
+            pod_sets = [asked[i].pod_set for i in members]
+            suits = FlavorSuitability(flavors, queue, pod_sets, wanted, group.resources, rules)
             held = _flavors_before([asked[i] for i in members], wanted)
             groups.append(_group_plan(quota, group, wanted, total, suits, held))
         elif rules.ignore_undeclared:

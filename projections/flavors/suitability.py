@@ -33,9 +33,12 @@ class FlavorSuitability:
         queue: ClusterQueueObserved,
         pod_sets: Sequence[PodSet],
         wanted: Sequence[str],
+        covered: Sequence[str],
         rules: PlanRules,
     ) -> None:
         self._flavors, self._pod_sets, self._wanted, self._rules = flavors, pod_sets, wanted, rules
+        self._covered = covered
+        """All resources of the group, whether they are counted for these pods or not."""
         self._only_topology = only_topology(queue, flavors)
 
     def obstacle(self, quotas: FlavorQuotas) -> str:
@@ -77,7 +80,7 @@ class FlavorSuitability:
             implied = self._only_topology or not flavor.topology
             return "" if implied else f'Flavor "{flavor.name}" supports only TopologyAwareScheduling'
         if not flavor.topology:
-            only_counted = pod_requests(pod_set.shape).keys().isdisjoint(self._wanted)
+            only_counted = pod_requests(pod_set.shape).keys().isdisjoint(self._covered)
             return "" if only_counted else f'Flavor "{flavor.name}" does not support TopologyAwareScheduling'
         topology = self._rules.topologies.get(flavor.topology)
         if topology is None:

@@ -29,7 +29,7 @@ from events.workload_facts import WorkloadFact
 from projections.feature_gates import enabled
 from projections.folds.admission import give_back
 from projections.folds.adoption import adopt, is_of_others
-from projections.folds.held_domains import hold_domains
+from projections.folds.held_domains import hold_domains, keep_no_domains
 from projections.folds.refused_objects import accept
 from projections.folds.taken_over_dispatch import take_over_choice, take_over_dispatch
 from projections.log_position import LogPosition
@@ -355,6 +355,7 @@ def _reclaim(world: PreemptionState, workload: Workload, counts: dict[str, int],
 
 def leave(world: PreemptionState, workload: Workload) -> Workload:
     """Take the workload out of its queue and give back its quota and its preemption requests."""
+    keep_no_domains(world, workload)
     world.lines.leave(world.trail, workload.line, workload.key)
     if workload.line:
         world.put_workload(replace(workload, line=""))

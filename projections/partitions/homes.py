@@ -6,7 +6,7 @@ Rule: docs/rules/log.md#placed
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from events.catalogue import Fact
 from events.partition_map import PartitionForked, PartitionMapObserved
@@ -58,6 +58,26 @@ def owns_tree(world: PartitionState, tree: str) -> bool:
         return True
     homes = homes_of_tree(world, tree)
     return homes == {world.partition} or (not homes and leads(world))
+
+
+def owned_trees(world: PartitionState, trees: Sequence[str]) -> list[str]:
+    """Those of several trees that are decided here, found by one look at each queue."""
+    if not is_divided(world):
+        return list(trees)
+    if len(trees) == 1:
+        return [tree for tree in trees if owns_tree(world, tree)]
+    by_topology: dict[str, set[str]] = {}
+    for name, home in world.homes.items():
+        for topology in _topologies(world, world.cluster_queues.get(name)):
+            by_topology.setdefault(topology, set()).add(home)
+    found: list[str] = []
+    for tree in trees:
+        members = world.quota.members(tree)
+        topologies = {one for name in members for one in _topologies(world, world.cluster_queues.get(name))}
+        homes = homes_of(world, members).union(*(by_topology.get(one, ()) for one in topologies))
+        if homes == {world.partition} or (not homes and leads(world)):
+            found.append(tree)
+    return found
 
 
 def homes_of_tree(world: PartitionState, tree: str) -> set[str]:

@@ -46,6 +46,12 @@ def order_anew(world: QueueState, cluster_queue: str) -> None:
         put_in_line(world, cluster_queue, world.workloads[key])
 
 
+def priority_then_age(settings: SettingsObserved, workload: Workload, since: Millis) -> tuple[int, Millis, str, str]:
+    """Sort key of workloads of several queues in one cycle, by what is their own: higher priority, older, UID."""
+    by_priority = -workload.priority if enabled(settings, "PrioritySortingWithinCohort") else 0
+    return by_priority, since, workload.uid, workload.key
+
+
 def queue_timestamp(workload: Workload, settings: SettingsObserved) -> Millis:
     """The time that orders a workload: its creation, unless an eviction put it behind.
 

@@ -82,6 +82,11 @@ class QuotaTree:
         """The cluster queues of a tree, in order."""
         return self._laid().members.get(root, ())
 
+    def trees_with(self, flavors: Iterable[str]) -> dict[str, None]:
+        """The keys of the trees of which a queue has quota of one of these flavors."""
+        laid = self._laid()
+        return {key: None for flavor in flavors for key in laid.trees_of_flavor.get(flavor, ())}
+
     def cyclic(self, cluster_queue: str) -> bool:
         """Whether the queue's cohort is its own ancestor, which makes all of its members inactive."""
         observed = self._observed_queues.get(cluster_queue)
@@ -118,13 +123,13 @@ class QuotaTree:
         if node is not None:
             self._release(node.root)
 
-    def shared_room_changed(self, flavors: Iterable[str], *, by: str, more: bool) -> None:
-        """Say that what trees share beside their quota of flavors has changed by a workload of the queue `by`.
+    def shared_room_changed(self, flavors: Iterable[str], *, by: str = "", more: bool) -> None:
+        """Say that what trees share beside their quota of flavors has changed by a workload that holds quota of the queue `by`.
 
-        Other trees are looked at again; where there is `more` room, what was refused in them may fit.
+        Other trees are looked at again (all, where nobody holds quota); where there is `more` room, what was refused in them may fit.
         """
         laid, own = self._laid(), self.root_of(by)
-        for key in dict.fromkeys(key for flavor in flavors for key in laid.trees_of_flavor.get(flavor, ())):
+        for key in self.trees_with(flavors):
             if key == own:
                 continue
             if more:
@@ -135,7 +140,7 @@ class QuotaTree:
     def touch_users_of(self, flavors: Iterable[str]) -> None:
         """Say that there is less of what trees share beside their quota of flavors: nobody is let in for that, but who is tried says so."""
         laid = self._laid()
-        for key in dict.fromkeys(key for flavor in flavors for key in laid.trees_of_flavor.get(flavor, ())):
+        for key in self.trees_with(flavors):
             self._stamp(laid.roots[key], LESSENED)
 
     def add_usage(self, cluster_queue: str, usage: Mapping[Column, int]) -> None:

@@ -1,4 +1,4 @@
-"""One scheduling cycle over one quota tree, in the steps of Kueue's scheduler.
+"""One scheduling cycle over a quota tree, or over those that share hosts, in the steps of Kueue's scheduler.
 
 1. Heads: one workload of each ClusterQueue that admits (`heads.heads`, docs/rules/cycle.md#heads).
 2. Nominate: flavors, devices and victims for each head, against the quota at the beginning of the cycle
@@ -43,7 +43,7 @@ from projections.set_aside.records import ADMITTER
 from projections.workloads.conditions import GATED
 from projections.workloads.preemption_gates import closed_gates
 from services.admitter.block_admission import NOT_ALL_READY, WAITING_FOR_PODS_READY, blocks_admission, somebody_unready
-from services.admitter.cycle_order import in_turn, owner_goes_on, up_to, would_borrow
+from services.admitter.cycle_order import in_turn, owner_goes_on, tree_of, up_to, would_borrow
 from services.admitter.entry import AdmissionEntry, QueueHead
 from services.admitter.flavor_plans import plan_for
 from services.admitter.heads import head_of, remember, room_was_made
@@ -68,7 +68,7 @@ Preempted = dict[str, Candidate]
 
 
 class Cycle:
-    """One run of steps 2 to 5 over the heads of a tree; `events` holds its decisions in the order they were made."""
+    """One run of steps 2 to 5 over the heads of one tree or several; `events` holds its decisions in the order they were made."""
 
     __slots__ = ("_claimed", "_unready", "at", "events", "world")
 
@@ -90,13 +90,15 @@ class Cycle:
             for node, kept in self._claimed.values():
                 charge(world.trail, node, kept)
         entries = [entry for head in heads if (entry := self._nominate_first(head)) is not None]
-        owners_go_on, reserved = False, 0
+        owners_go_on, reserved = set[str](), 0
         made = {head.workload.key for head in heads if head.when.in_line and room_was_made(world, head.workload.key)}
         for entry in up_to(made, in_turn(world, entries)):
-            if owners_go_on and self.events and would_borrow(entry):
+            tree = tree_of(entry)
+            if tree in owners_go_on and self.events and would_borrow(entry):
                 continue  # Something was decided, so there is another cycle.
             event = self._process_with_claim(entry, preempted)
-            owners_go_on = owners_go_on or owner_goes_on(world.lines, entry, event)
+            if owner_goes_on(world.lines, entry, event):
+                owners_go_on.add(tree)
             if event is not None:
                 self.events.extend(beside(entry, event))
                 self.events.append(event)

@@ -10,18 +10,20 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from events.admission import Mode, RequeueReason
 from events.catalogue import Decision
 from events.settings import SettingsObserved
-from projections.feature_gates import enabled
+from projections.queues.order import priority_then_age
 from projections.queues.pending_queues import PendingQueues
 from projections.queues.state import QueueState
 from services.admitter.entry import AdmissionEntry
-from services.admitter.fair_order import fair_turns, first_if_remembered
+from services.admitter.fair_order import ClassicRank, fair_turns, first_if_remembered
 
 
 def in_turn(world: QueueState, entries: Sequence[AdmissionEntry]) -> Iterable[AdmissionEntry]:
     """The entries in the order of the cycle, lazily: under fair sharing it depends on the entries processed so far."""
-    if world.settings.fair_sharing:
-        return fair_turns(world, entries)
-    return sorted(entries, key=lambda entry: classic_order(world.settings, world.lines, entry))
+
+    def classic(entry: AdmissionEntry) -> ClassicRank:
+        return classic_order(world.settings, world.lines, entry)
+
+    return fair_turns(world, entries, classic) if world.settings.fair_sharing else sorted(entries, key=classic)
 
 
 def up_to(last: Collection[str], entries: Iterable[AdmissionEntry]) -> Iterator[AdmissionEntry]:
@@ -38,20 +40,15 @@ def up_to(last: Collection[str], entries: Iterable[AdmissionEntry]) -> Iterator[
                 return
 
 
-def classic_order(
-    settings: SettingsObserved, lines: PendingQueues, entry: AdmissionEntry
-) -> tuple[int, int, int, int, str, str]:
+def classic_order(settings: SettingsObserved, lines: PendingQueues, entry: AdmissionEntry) -> ClassicRank:
     """Sort key without fair sharing: smaller borrowing level, higher priority, older, UID."""
-    workload = entry.workload
-    by_priority = -workload.priority if enabled(settings, "PrioritySortingWithinCohort") else 0
-    return (
-        first_if_remembered(settings, lines, entry),
-        entry.borrow,
-        by_priority,
-        entry.timestamp,
-        workload.uid,
-        workload.key,
-    )
+    own = priority_then_age(settings, entry.workload, entry.timestamp)
+    return (first_if_remembered(settings, lines, entry), entry.borrow, *own)
+
+
+def tree_of(entry: AdmissionEntry) -> str:
+    """The key of the tree that an entry is of; empty for one that could not even be tried."""
+    return "" if entry.node is None else entry.node.root.key
 
 
 def would_borrow(entry: AdmissionEntry) -> bool:

@@ -1,4 +1,4 @@
-"""What the admitter decides: cycles over all trees until nothing more fits, and admission when everything is ready."""
+"""What the admitter decides: cycles over all trees, those together that share hosts, until nothing more fits, and admission when everything is ready."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -13,9 +13,8 @@ from projections.devices.requests.card_requests import any_asks_for_cards
 from projections.devices.state import DeviceState, config_of
 from projections.evolve import evolve
 from projections.log_position import LogPosition
-from projections.partitions.homes import owns_tree
+from projections.partitions.homes import owned_trees
 from projections.queues.state import QueueState
-from projections.quota.tree import QuotaTree
 from projections.set_aside.records import ADMITTER, Scope, is_aside
 from projections.workloads.lifecycle import DEACTIVATION_TARGET, Workload, checks_ready
 from projections.workloads.second_pass import has_delayed_topology
@@ -26,6 +25,7 @@ from services.admitter.cycle import Cycle
 from services.admitter.heads import changes_with_time, heads
 from services.admitter.second_pass import second_passes
 from services.admitter.state import AdmitterState
+from services.admitter.trees_together import trees_together
 from services.admitter.variants import migration_of, order_migration
 from services.runtime.partition.guard import guarded
 
@@ -46,20 +46,19 @@ class Admitter:
         world.begin()
         events = _admit_reserved(world, position)
         known, touched = world.cards.count[0], world.touched_trees()
-        for tree in _trees_in_turn(world, position):
-            if tree not in touched and not _concerns_all(world) and not changes_with_time(world, tree):
+        for together in _in_rotation(trees_together(world), position):
+            if not _concerns_all(world) and not any(
+                one in touched or changes_with_time(world, one) for one in together
+            ):
                 continue
-            if not owns_tree(world, tree) or is_aside(world.aside, self.name, Scope.TREE, tree):
-                continue
-            before = len(events)
-            while not _is_full(position, events) and one_cycle(world, tree, position, events):
-                pass
+            own = _not_aside(world, owned_trees(world, together))
+            while not _is_full(position, events) and (trees := _not_aside(world, own)):
+                if not one_cycle(world, trees, position, events):
+                    break
             if _is_full(position, events):
                 return events
-            world.quota.looked_at(tree)
-            if len(events) > before and world.topologies:
-                # Trees share domains: what was decided in one may concern those that are to come.
-                touched = world.touched_trees()
+            for tree in own:
+                world.quota.looked_at(tree)
         world.cards_looked_at = known
         return events
 
@@ -69,37 +68,28 @@ def _concerns_all(world: AdmitterState) -> bool:
     return blocks_admission(world.settings) or world.cards.count[0] != world.cards_looked_at
 
 
-def _trees_in_rotation(quota: QuotaTree, position: LogPosition) -> list[str]:
-    """All trees, starting at another one each time, so that none is starved by `MOST_EVENTS`."""
-    trees = quota.trees()
+def _in_rotation(trees: Sequence[Sequence[str]], position: LogPosition) -> Sequence[Sequence[str]]:
+    """All trees, starting at others each time, so that none is starved by `MOST_EVENTS`."""
     first = position.sequence % len(trees) if trees else 0
     return [*trees[first:], *trees[:first]]
 
 
-def _trees_in_turn(world: AdmitterState, position: LogPosition) -> Sequence[str]:
-    """All trees in rotation, but first those of who waits until its victims have left domains, which are those of other trees as well.
-
-    Rule: docs/rules/topology.md#left-by-victims
-    """
-    trees = _trees_in_rotation(world.quota, position)
-    first = {
-        world.quota.root_of(request.cluster_queue)
-        for request in world.requests.values()
-        if any(one.topology is not None for one in request.assignments)
-    }
-    return sorted(trees, key=lambda tree: tree not in first) if first else trees
+def _not_aside(world: AdmitterState, trees: Sequence[str]) -> list[str]:
+    return [tree for tree in trees if not is_aside(world.aside, ADMITTER, Scope.TREE, tree)]
 
 
-def one_cycle(world: World, tree: str, position: LogPosition, events: list[Decision]) -> bool:
-    """Run one cycle over a tree and admit the workloads that are ready at once; whether another cycle may decide more.
+def one_cycle(world: World, trees: Sequence[str], position: LogPosition, events: list[Decision]) -> bool:
+    """Run one cycle over a tree, or several together, and admit the workloads that are ready at once; whether another cycle may decide more.
 
     The decisions are folded and appended to `events`.
     """
     if not world.shortcuts:
         world.examined.clear()  # Within one cycle it is how the next of a queue is found.
     most, room = MOST_EVENTS - len(events), _room(position, events)
-    decided = guarded(partial(_decide_cycle, world, tree, position.at, most, room), ADMITTER, tree=tree)
+    decided = guarded(partial(_decide_cycle, world, trees, position.at, most, room), ADMITTER, tree=trees[0])
     if isinstance(decided, SetAside):
+        if len(trees) > 1:
+            return _each_alone(world, trees, position, events)
         events.extend(_fold(world, [decided], position))
         return False
     events.extend(_fold(world, decided, position))
@@ -110,6 +100,15 @@ def one_cycle(world: World, tree: str, position: LogPosition, events: list[Decis
     ready = reserved if room is None else [key for key in reserved if key in let_in or key in later[:room]]
     events.extend(_admit_ready(world, ready, position))
     return bool(decided)
+
+
+def _each_alone(world: World, trees: Sequence[str], position: LogPosition, events: list[Decision]) -> bool:
+    """Run a cycle over each of several trees that failed together: the one at fault is set aside, and the others go on."""
+    before = len(events)
+    for tree in trees:
+        if not _is_full(position, events):
+            one_cycle(world, [tree], position, events)
+    return len(events) > before
 
 
 def _let_in(events: Iterable[Decision]) -> set[str]:
@@ -128,12 +127,14 @@ def _is_full(position: LogPosition, events: Sequence[Decision]) -> bool:
     return len(events) >= MOST_EVENTS or (room is not None and room <= 0)
 
 
-def _decide_cycle(world: AdmitterState, tree: str, at: Millis, most: int, most_reserved: int | None) -> list[Decision]:
+def _decide_cycle(
+    world: AdmitterState, trees: Sequence[str], at: Millis, most: int, most_reserved: int | None
+) -> list[Decision]:
     """The decisions of one cycle: its heads (step 1), then the steps in `Cycle`; the world is as before, also on errors."""
     cycle = Cycle(world, at)
     with world.trial():
-        cycle.events.extend(second_passes(world, tree, at))
-        queue_heads = heads(world, tree, at)
+        cycle.events.extend(second_passes(world, trees, at))
+        queue_heads = heads(world, trees, at)
         if queue_heads:
             cycle.run(queue_heads, most, most_reserved)
     return cycle.events

@@ -6,7 +6,7 @@ path have to look for a winner again.
 """
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from events.settings import SettingsObserved
 from projections.fair_sharing.share import Share, share_of
@@ -18,24 +18,49 @@ from services.admitter.entry import AdmissionEntry
 
 Rank = tuple[int, int, Share, int, int, str, str]
 """The smallest wins: waiting preemptor, not borrowing the requested columns, share, minus priority, timestamp, UID, key."""
+ClassicRank = tuple[int, int, int, int, str, str]
+"""The smallest comes first without fair sharing: waiting preemptor, borrowing level, minus priority, timestamp, UID, key."""
 
 
-def fair_turns(world: QueueState, entries: Sequence[AdmissionEntry]) -> Iterator[AdmissionEntry]:
+def fair_turns(
+    world: QueueState, entries: Sequence[AdmissionEntry], classic: Callable[[AdmissionEntry], ClassicRank]
+) -> Iterator[AdmissionEntry]:
     """The entries in the order of the tournament; the caller charges the usage of one before it asks for the next.
 
-    Trees do not share quota: they come one after the other, by key.
+    Trees do not share quota, so that no share compares them: of the winners of several that comes first which would without fair sharing.
     """
     trees: dict[str, list[AdmissionEntry]] = {}
     for entry in entries:
-        trees.setdefault(entry.node.root.key if entry.node is not None else "", []).append(entry)
+        if entry.node is None:
+            yield entry  # It could not even be tried, so its place does not matter.
+        else:
+            trees.setdefault(entry.node.root.key, []).append(entry)
+    left: list[tuple[ClassicRank, AdmissionEntry, Iterator[AdmissionEntry]]] = []
     for key in sorted(trees):
-        tournament = Tournament(world)
-        for entry in sorted(trees[key], key=lambda one: (one.queue.name, one.workload.key)):
-            if entry.node is None:
-                yield entry  # It could not even be tried, so its place does not matter.
-            else:
-                tournament.enter(entry, entry.node)
-        yield from tournament.run()
+        _send_winner(left, _tournament(world, trees[key]).run(), classic)
+    while left:
+        _, winner, turns = heapq.heappop(left)
+        yield winner
+        _send_winner(left, turns, classic)
+
+
+def _tournament(world: QueueState, entries: Sequence[AdmissionEntry]) -> "Tournament":
+    tournament = Tournament(world)
+    for entry in sorted(entries, key=lambda one: (one.queue.name, one.workload.key)):
+        if entry.node is not None:
+            tournament.enter(entry, entry.node)
+    return tournament
+
+
+def _send_winner(
+    left: list[tuple[ClassicRank, AdmissionEntry, Iterator[AdmissionEntry]]],
+    turns: Iterator[AdmissionEntry],
+    classic: Callable[[AdmissionEntry], ClassicRank],
+) -> None:
+    """Have the next winner of a tree meet those of the others, if it has one."""
+    winner = next(turns, None)
+    if winner is not None:
+        heapq.heappush(left, (classic(winner), winner, turns))
 
 
 class Tournament:

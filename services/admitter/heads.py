@@ -5,7 +5,7 @@ queue's is tried again as if it were in line. If it still does not fit, that is 
 and the next workload of the queue takes its place in the same cycle: so a service that has not remembered decides the same.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -27,17 +27,17 @@ from services.admitter.flavor_plans import plan_for
 from services.admitter.state import AdmitterState
 
 
-def heads(world: AdmitterState, tree: str, at: Millis) -> list[QueueHead]:
-    """The head of every queue of the tree that is neither stopped, terminating nor empty, in the order of the queues.
+def heads(world: AdmitterState, trees: Sequence[str], at: Millis) -> list[QueueHead]:
+    """The head of every queue of these trees that is neither stopped, terminating nor empty, in the order of the queues.
 
     Where one of them has preempted others, who have all gone, none is taken of those that were refused (docs/rules/cycle.md#room-was-made).
     """
-    when = When(at=at, timed=world.quota.timed(tree), moving=changes_with_time(world, tree))
+    when = {tree: When(at=at, timed=world.quota.timed(tree), moving=changes_with_time(world, tree)) for tree in trees}
     if any(room_was_made(world, key) for key in world.requests):
-        in_line = _heads(world, tree, replace(when, in_line=True))
+        in_line = [one for tree in trees for one in _heads(world, tree, replace(when[tree], in_line=True))]
         if any(room_was_made(world, head.workload.key) for head in in_line):
             return in_line
-    return _heads(world, tree, when)
+    return [one for tree in trees for one in _heads(world, tree, when[tree])]
 
 
 def room_was_made(world: PreemptionState, workload: str) -> bool:

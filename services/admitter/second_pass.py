@@ -10,6 +10,7 @@ import msgspec
 from events.admission import SecondPassFailed, TopologyAssigned
 from events.catalogue import Decision
 from events.event import Millis
+from events.quota import PreemptionPolicy
 from events.topology import DelayedTopology
 from events.workload import PodSetAssignment
 from projections.checks.dispatch import runs_elsewhere
@@ -17,6 +18,8 @@ from projections.devices.holdings.card_holdings import holding_key
 from projections.devices.placement.slice_cards import holds_too_many
 from projections.devices.placement.workload_gangs import gangs_of, gets_cards
 from projections.preemption.state import PreemptionState
+from projections.queues.active_condition import takes_in
+from projections.queues.order import priority_then_age, queue_timestamp
 from projections.topology.placement.card_places import in_order
 from projections.topology.placement.replacement import NodeLoss
 from projections.topology.placement.workload_cards import places_instead
@@ -28,22 +31,41 @@ from projections.topology.usage import HeldDomains
 from projections.workloads.lifecycle import Admission, Workload
 from projections.workloads.pods import is_single_pod
 from projections.workloads.second_pass import delay_after, failed_nodes, needs_second_pass
+from services.admitter.barriers import barrier_of
 from services.admitter.topology import TopologyDemand, domains
 
 
-def second_passes(world: PreemptionState, tree: str, at: Millis) -> Iterator[Decision]:
-    """The decisions about all workloads of a tree that need a second pass; new domains count for the rest of the trial."""
-    members = set(world.quota.members(tree))
-    for key in sorted(world.second_passes):
-        workload = world.workloads.get(key)
-        if workload is None or workload.admission is None or workload.admission.cluster_queue not in members:
-            continue
-        if not needs_second_pass(workload):
-            continue
-        if not workload.admitted and runs_elsewhere(world.dispatches, key):
-            yield _placed_elsewhere(workload, workload.admission)
+def second_passes(world: PreemptionState, trees: Sequence[str], at: Millis) -> Iterator[Decision]:
+    """The decisions about all workloads of these trees that need a second pass; new domains count for the rest of the trial."""
+    for workload, admission in _in_turn(world, trees):
+        if not workload.admitted and runs_elsewhere(world.dispatches, workload.key):
+            yield _placed_elsewhere(workload, admission)
         elif workload.second_pass.again_at <= at and not _waits_for_an_end(workload):
-            yield from second_pass(world, workload, at)
+            closed = _closed_to(world, workload, admission)
+            yield from [_failed(workload, admission, closed, at)] if closed else second_pass(world, workload, at)
+
+
+def _in_turn(world: PreemptionState, trees: Sequence[str]) -> list[tuple[Workload, Admission]]:
+    """Who needs a second pass and holds quota in these trees, in the order in which it would have got that."""
+    found, settings, members = list[tuple[Workload, Admission]](), world.settings, set(trees)
+    for key in world.second_passes:
+        workload = world.workloads.get(key)
+        if workload is None or workload.admission is None or not needs_second_pass(workload):
+            continue
+        if world.quota.root_of(workload.admission.cluster_queue) in members:
+            found.append((workload, workload.admission))
+    return sorted(found, key=lambda one: priority_then_age(settings, one[0], queue_timestamp(one[0], settings)))
+
+
+def _closed_to(world: PreemptionState, workload: Workload, admission: Admission) -> str:
+    """Why one that is not admitted yet is not looked at in its queue now; empty where it is. Who runs is helped to go on running."""
+    queue = world.cluster_queues.get(admission.cluster_queue)
+    if queue is None or workload.admitted:
+        return ""
+    if not takes_in(world, queue.name):
+        return f"ClusterQueue {queue.name} is inactive"
+    barrier = barrier_of(world.namespaces, workload, queue)
+    return "" if barrier is None else barrier[1]
 
 
 def _placed_elsewhere(workload: Workload, admission: Admission) -> TopologyAssigned:
@@ -78,13 +100,9 @@ def second_pass(world: TopologyState, workload: Workload, at: Millis) -> list[De
     placements = found.pod_sets
     failed = first_failure(placements)
     if failed is not None:
+        _keep_room(world, workload, admission, requests)
         return [
-            SecondPassFailed(
-                workload=workload.key,
-                cluster_queue=admission.cluster_queue,
-                message=f"couldn't assign flavors to pod set {failed.pod_set}: {failed.failure}",
-                again_at=at + delay_after(workload.second_pass.failures),
-            )
+            _failed(workload, admission, f"couldn't assign flavors to pod set {failed.pod_set}: {failed.failure}", at)
         ]
     assigned = _assigned(admission.assignments, requests, placements)
     _occupy_what_is_new(world, admission.assignments, assigned)
@@ -98,6 +116,32 @@ def second_pass(world: TopologyState, workload: Workload, at: Millis) -> list[De
             placements=found.cards,
         )
     ]
+
+
+def _failed(workload: Workload, admission: Admission, message: str, at: Millis) -> SecondPassFailed:
+    return SecondPassFailed(
+        workload=workload.key,
+        cluster_queue=admission.cluster_queue,
+        message=message,
+        again_at=at + delay_after(workload.second_pass.failures),
+    )
+
+
+def _keep_room(
+    world: TopologyState, workload: Workload, admission: Admission, requests: Sequence[PlacementRequest]
+) -> None:
+    """Hold for the rest of the cycle what pods that have no domains yet would have in a cluster without others.
+
+    Rule: docs/rules/cycle.md#kept-for-blocked
+    """
+    queue = world.cluster_queues.get(admission.cluster_queue)
+    if failed_nodes(workload) or queue is None or queue.preemption.reclaim_within_cohort is PreemptionPolicy.ANY:
+        return
+    alone = domains(world, _demand(world, workload, requests), empty=True).pod_sets
+    if first_failure(alone) is None:
+        asked = {one.pod_set: one for one in requests}
+        held = (placement_of(asked[one.pod_set], one.assignment) for one in alone if one.assignment is not None)
+        HeldDomains(world.domains, tuple(held)).occupy()
 
 
 def _requests(
@@ -126,17 +170,22 @@ def _places(world: TopologyState, workload: Workload, requests: Sequence[Placeme
     if failed:
         lost = NodeLoss(host=failed[0], pod_owned=is_single_pod(workload))
         return places_instead(world, workload, requests, lost)
-    names = {one.pod_set for one in requests}
-    gangs = tuple(
-        one for one in gangs_of(world, workload) if one.pod_set.name in names and gets_cards(world, one.pod_set)
-    )
-    found = domains(world, TopologyDemand(requests=tuple(requests), gangs=gangs))
-    if not gangs or workload.admission is None:
+    demand = _demand(world, workload, requests)
+    found = domains(world, demand)
+    if not demand.gangs or workload.admission is None:
         return found
+    names = {one.pod_set for one in requests}
     proposed = world.cards.holdings.get(holding_key(workload.key, workload.admission.reservation))
     others = () if proposed is None else tuple(one for one in proposed.placements if one.pod_set not in names)
     order = [one.name for one in workload.spec.pod_sets]
     return PlacesWithCards(pod_sets=found.pod_sets, cards=in_order((*others, *found.cards), order))
+
+
+def _demand(world: TopologyState, workload: Workload, requests: Sequence[PlacementRequest]) -> TopologyDemand:
+    """What pods ask of their topologies, with the cards of those that ask for any."""
+    names = {one.pod_set for one in requests}
+    gangs = (one for one in gangs_of(world, workload) if one.pod_set.name in names and gets_cards(world, one.pod_set))
+    return TopologyDemand(requests=tuple(requests), gangs=tuple(gangs))
 
 
 def _assigned(

@@ -10,11 +10,13 @@ import msgspec
 from events.admission import FlavorAttempt, Mode
 from events.amount import Requests
 from events.api.check_controllers import MULTIKUEUE, PROVISIONING
+from events.pod_set import PodSet
 from events.quota import ClusterQueueObserved
 from events.topology import DelayedTopology, TopologyAssignment
 from projections.configuration import Configuration
 from projections.devices.placement.gang import WAITING_FOR_CARDS, Gang
 from projections.devices.placement.workload_gangs import gang_of, gets_cards
+from projections.feature_gates import enabled
 from projections.flavors.assignment import Assignment, PodSetChoice
 from projections.flavors.plan import Plan
 from projections.flavors.refusal import PLACEMENT_FAILED
@@ -35,11 +37,12 @@ from projections.topology.requests.topology_request import PlacementRequest, Pod
 from projections.topology.state import TopologyState
 from projections.topology.usage import HeldDomains
 from projections.workloads.lifecycle import Workload
-from projections.workloads.slices import replaced_in
+from projections.workloads.slices import ELASTIC_JOBS, replaced_in
 from services.admitter.entry import AdmissionEntry
 
 COMING_BACK = "Its cards are on their way back"
 
+NO_TOPOLOGY_IN_QUEUE = "workload requires Topology, but there is no TAS cache information"
 ELASTIC_WITH_CARDS = "pods of an elastic job that stay have no cards on the hosts on which they are placed"
 ELASTIC_OFF = (
     "more pods of an elastic job are placed by topology only with the gate ElasticJobsViaWorkloadSlicesWithTAS"
@@ -217,10 +220,9 @@ def topology_demand(world: TopologyState, workload: Workload, plan: Plan, assign
         if not by_topology or not choice.count:
             continue
         flavors = sorted({one.flavor for one in choice.flavors.values() if world.domains.has(one.flavor)})
-        if replaces is not None and not topology_gates(world.settings).elastic:
-            problems[choice.name] = ELASTIC_OFF
-        elif len(flavors) != 1:
-            problems[choice.name] = _which_flavor(flavors)
+        why = _elastic_problem(world, workload, asked.pod_set, replaces) or _flavor_problem(world, plan.queue, flavors)
+        if why:
+            problems[choice.name] = why
         elif _is_delayed(world, plan.queue, flavors[0], reserved=workload.reserved):
             delayed.append(choice.name)
         else:
@@ -245,10 +247,23 @@ def _places_before(old: Workload | None, pod_set: str, flavor: str) -> TopologyA
     return found.assignment if found is not None and found.flavor == flavor else None
 
 
-def _which_flavor(flavors: Sequence[str]) -> str:
-    if not flavors:
-        return NO_TOPOLOGY
-    return f"more than one TAS flavor assigned: {', '.join(flavors)}"
+def _elastic_problem(world: TopologyState, workload: Workload, pod_set: PodSet, replaces: Workload | None) -> str:
+    """Why pods of an elastic job are not placed (docs/rules/topology.md#elastic); empty where they may be."""
+    if not topology_gates(world.settings).elastic:
+        return ELASTIC_OFF if replaces is not None else ""
+    if pod_set.topology is None or not workload.spec.elastic or not enabled(world.settings, ELASTIC_JOBS):
+        return ""
+    asked = {"required": pod_set.topology.required, "preferred": pod_set.topology.preferred}
+    return next((f"{word} topology is not supported with {ELASTIC_JOBS}" for word, level in asked.items() if level), "")
+
+
+def _flavor_problem(world: TopologyState, queue: ClusterQueueObserved, flavors: Sequence[str]) -> str:
+    """Why it can't be said on which flavor with a topology pods lie, of these that they were assigned; empty where it can."""
+    if len(flavors) > 1:
+        return f"more than one TAS flavor assigned: {', '.join(flavors)}"
+    if flavors:
+        return ""
+    return NO_TOPOLOGY if any(world.domains.has(name) for name in queue.flavors) else NO_TOPOLOGY_IN_QUEUE
 
 
 def _is_delayed(world: Configuration, queue: ClusterQueueObserved, flavor: str, *, reserved: bool) -> bool:

@@ -151,7 +151,7 @@ def test_whoever_waits_at_the_front_was_told_a_reason_that_is_true(
     told = come(Story().told(*with_protections(platform, claims=True)), asked)
     world = told.world
     for tree in world.quota.trees():
-        entering = heads(world, tree, told.at)
+        entering = heads(world, [tree], told.at)
         entries = [nominate(world, head, told.at) for head in entering]
         rivals = [entry for entry in entries if entry.mode is Mode.PREEMPT]
         for entry in entries:

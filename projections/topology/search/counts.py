@@ -91,9 +91,9 @@ def count_leaves(room: LeafRoom, shape: SearchShape, asked: Demand) -> LeafCount
                 min(fit, most) if led else fit
                 for fit, most, led in zip(beside, asked.limit.beside, leaders, strict=True)
             ]
-    for leaf in excluded:
-        pods[leaf] = leaders[leaf] = beside[leaf] = 0
     affinity = asked.filters.preferences(tree) if shape.by_affinity else [0] * len(pods)
+    for leaf in excluded:
+        pods[leaf] = leaders[leaf] = beside[leaf] = affinity[leaf] = 0
     level = LevelCounts(
         pods=pods, slices=pods, pods_with_leader=beside, slices_with_leader=beside, leaders=leaders, affinity=affinity
     )

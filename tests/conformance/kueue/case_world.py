@@ -31,6 +31,7 @@ from projections.log_position import LogPosition
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.admitter.decide import one_cycle
+from services.admitter.trees_together import trees_together
 from services.preemptor.decide import Preemptor
 from services.runtime.partition.host import Decider
 from services.watcher.nodes.node_usage import NodeUsage
@@ -136,15 +137,15 @@ class CaseWorld:
         return decider.decide(self.world, LogPosition(partition="LOG_0", sequence=self.sequence, at=self.now))
 
     def cycle(self) -> list[Decision]:
-        """One scheduling cycle in every tree, as the admitter runs it; then the preemptor has its say."""
+        """One scheduling cycle in all trees, as the admitter runs it; then the preemptor has its say."""
         if not self.lined:
             self.before_the_cycle()
         self.sequence += 1
         place = LogPosition(partition="LOG_0", sequence=self.sequence, at=self.now)
         self.world.begin()
         decisions: list[Decision] = []
-        for tree in self.world.quota.trees():
-            one_cycle(self.world, tree, place, decisions)
+        for trees in trees_together(self.world):
+            one_cycle(self.world, trees, place, decisions)
         return [*decisions, *self.decided(Preemptor())]
 
     def before_the_cycle(self) -> None:

@@ -24,7 +24,7 @@ def order_by_past_usage(case: Case) -> str | None:
     at = CaseWorld({**case, "objects": {**case["objects"], "local_queues": doors}, "workloads": inputs["wls"]})
     name = queue["metadata"]["name"]
     at.fold([WorkloadQueued(workload=_key(one), cluster_queue=name) for one in inputs["wls"]])
-    found = [head.workload.key for head in heads(at.world, at.world.quota.root_of(name), at.now)]
+    found = [head.workload.key for head in heads(at.world, [at.world.quota.root_of(name)], at.now)]
     wanted = [_key(case["want"]["wl"])]
     return None if found == wanted else f"found {found}, recorded {wanted}"
 

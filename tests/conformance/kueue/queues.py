@@ -66,7 +66,7 @@ def first_of_each(case: Case) -> str | None:
     for name in case["inputs"]["inactive_cluster_queues"]:
         at.fold([replace(at.world.cluster_queues[name], terminating=True)])
     line_up(at)
-    found = sorted(head.workload.name for tree in at.world.quota.trees() for head in heads(at.world, tree, at.now))
+    found = sorted(head.workload.name for tree in at.world.quota.trees() for head in heads(at.world, [tree], at.now))
     wanted = sorted(case["want"]["workloads"])
     return _assigned(at, case["want"]) or (None if found == wanted else f"found {found}, recorded {wanted}")
 

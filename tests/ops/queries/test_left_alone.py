@@ -1,5 +1,6 @@
 """Who asks about something on which a service has failed is told so, and what to do; nothing fails once more."""
 
+from collections.abc import Sequence
 from io import StringIO
 from typing import Any
 
@@ -71,8 +72,8 @@ def test_a_queue_whose_tree_is_set_aside_says_so_as_do_all_who_wait_in_it(monkey
     story = Story().told(*platform())
     assert [one[0] for one in conditions(story, statuses, found)] == ["Active"]
 
-    def fails_on_cq(world: World, tree: str, at: int) -> Any:
-        return fails() if tree == "queue/cq" else heads(world, tree, at)
+    def fails_on_cq(world: World, trees: Sequence[str], at: int) -> Any:
+        return fails() if "queue/cq" in trees else heads(world, trees, at)
 
     monkeypatch.setattr(admitter, "heads", fails_on_cq)
     other = LocalQueueObserved(namespace="team", name="lq2", cluster_queue="else")

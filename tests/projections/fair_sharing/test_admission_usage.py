@@ -43,7 +43,7 @@ def used(at: CohortWorld, door: str) -> Fraction:
 
 
 def first(at: CohortWorld) -> list[str]:
-    return [head.workload.name for head in heads(at.world, at.world.quota.root_of("gpus"), at.now)]
+    return [head.workload.name for head in heads(at.world, [at.world.quota.root_of("gpus")], at.now)]
 
 
 def queued(at: CohortWorld, name: str, door: str, priority: int = 0) -> None:

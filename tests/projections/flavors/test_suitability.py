@@ -28,13 +28,14 @@ def obstacle(
     names: tuple[str, ...] = MIXED,
     wanted: tuple[str, ...] = ("cpu",),
     *,
+    covered: tuple[str, ...] = ("cpu", "units"),
     gate: bool = True,
 ) -> str:
     flavors = tuple(offering(name) for name in names)
-    queue = ClusterQueueObserved(name="q", groups=(ResourceGroup(resources=("cpu", "units"), flavors=flavors),))
+    queue = ClusterQueueObserved(name="q", groups=(ResourceGroup(resources=covered, flavors=flavors),))
     pod_set = PodSet(name="main", count=1, shape=SHAPE, topology=request)
     rules = PlanRules(topology=gate, topologies={"racks": RACKS})
-    return FlavorSuitability(FLAVORS, queue, [pod_set], wanted, rules).obstacle(offering(flavor))
+    return FlavorSuitability(FLAVORS, queue, [pod_set], wanted, covered, rules).obstacle(offering(flavor))
 
 
 REQUIRED = TopologyRequest(required="rack")
@@ -83,7 +84,12 @@ def test_every_level_that_is_asked_for_has_to_be_one_of_the_topology(request_: T
 
 
 def test_a_flavor_that_gives_only_what_pods_do_not_ask_for_themselves_needs_no_topology() -> None:
-    assert obstacle("plain", REQUIRED, wanted=("units",)) == ""
+    assert obstacle("plain", REQUIRED, wanted=("units",), covered=("units",)) == ""
+
+
+def test_a_flavor_that_gives_something_for_what_pods_ask_for_needs_a_topology_though_it_is_not_counted() -> None:
+    """CPU may be replaced by units where it is counted: the pods ask for it all the same."""
+    assert obstacle("plain", REQUIRED, wanted=("units",)) == 'Flavor "plain" does not support TopologyAwareScheduling'
 
 
 def test_with_the_gate_off_every_flavor_counts_as_one_without_a_topology() -> None:

@@ -15,7 +15,7 @@ from events.workload import PodsReady, WorkloadChanged, WorkloadDeleted, Workloa
 from projections.evolve import evolve_sighting
 from projections.log_position import LogPosition
 from projections.object_versions import REMEMBERED
-from projections.partitions.homes import hashed, owns_queue, owns_tree
+from projections.partitions.homes import hashed, owned_trees, owns_queue, owns_tree
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from tests.stories.small_world import Story, job, platform, queue
@@ -42,7 +42,14 @@ def with_door(name: str, *, cohort: str = "") -> list[AnyEvent]:
 
 
 def owners(facts: Sequence[AnyEvent], tree: str) -> list[str]:
-    return [name for name in PARTITIONS if owns_tree(folded(name, *facts).world, tree)]
+    """The partitions in which a tree is decided; whoever asks for all trees at once is told the same."""
+    found: list[str] = []
+    for name in PARTITIONS:
+        world = folded(name, *facts).world
+        trees = world.quota.trees()
+        assert owned_trees(world, trees) == [one for one in trees if owns_tree(world, one)]
+        found += [name] * owns_tree(world, tree)
+    return found
 
 
 def holders(facts: Sequence[AnyEvent], key: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+import pytest
 from msgspec.structs import replace
 
 from events.admission import AdmissionRefused, QuotaReserved, TopologyAssigned
@@ -333,3 +334,14 @@ def test_of_cards_that_nobody_has_any_more_those_stay_where_another_pod_is_to_co
     first, second, third = sorted(by_host)
     told.told(lost(third), *gone(by_host[second], second), *gone(by_host[third], third)).decided()
     assert places_and_cards(told) == ({first: 1, second: 1}, {first: 1, second: 1})
+
+
+@pytest.mark.parametrize("word", ["required", "preferred"])
+def test_an_elastic_job_is_not_kept_in_one_domain_and_says_so(word: str) -> None:
+    asked = elastic("e", 2)
+    pod_sets = tuple(replace(one, topology=TopologyRequest(**{word: "rack"})) for one in asked.spec.pod_sets)
+    told = two_racks().told(replace(asked, spec=replace(asked.spec, pod_sets=pod_sets)))
+    (refused,) = [one for one in told.decided() if isinstance(one, AdmissionRefused)]
+    assert refused.message.endswith(f": {word} topology is not supported with ElasticJobsViaWorkloadSlices")
+    told.told(SettingsObserved()).decided()
+    assert told.world.workloads["team/e"].admission is not None, "without the gate nobody looks at it"

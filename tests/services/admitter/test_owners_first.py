@@ -51,7 +51,7 @@ def test_who_borrows_gets_in_beside_the_last_of_the_owner() -> None:
     for decider in told.deciders[:1]:
         decider.decide(told.world, LogPosition(partition="LOG_0", sequence=50, at=told.at))
     events: list[Decision] = []
-    one_cycle(told.world, told.world.quota.trees()[0], LogPosition(partition="LOG_0", sequence=51, at=told.at), events)
+    one_cycle(told.world, told.world.quota.trees()[:1], LogPosition(partition="LOG_0", sequence=51, at=told.at), events)
     assert got_in(events) == ["team/o1", "team/borrower"]
 
 

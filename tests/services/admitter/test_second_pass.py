@@ -1,8 +1,9 @@
+import pytest
+
 from events.admission import SecondPassFailed, TopologyAssigned
 from events.control import ObjectRemoved
 from events.json_object import JsonObject
-from events.workload import EvictionOrdered
-from projections.world import World
+from events.workload import EvictionOrdered, WorkloadDeleted
 from services.admitter.second_pass import second_passes
 from services.queue_manager.reconcile import reconcile
 from tests.cases.situation import played
@@ -24,6 +25,26 @@ FULL: JsonObject = {
         }
     },
 }
+WAITING: JsonObject = {
+    **{name: FULL[name] for name in ("flavors", "topologies")},
+    "nodes": {"x1": {"pool": "gpu", "cpu": 2}},
+    "autoscalers": ["nodes"],
+    "queues": {
+        "a": {
+            "quota": {"cpu": {"default": 9}},
+            "admissionChecksStrategy": {"admissionChecks": [{"name": "nodes"}]},
+        }
+    },
+    "running": {
+        "new": {
+            "queue": "a",
+            "cpu": 2,
+            "delayed": True,
+            "ready": ["nodes"],
+            "topology": {"required": "kubernetes.io/hostname"},
+        }
+    },
+}
 LATER = {"gates": {"TASFailedNodeReplacementFailFast": False}}
 WHY = "couldn't assign flavors to pod set main: cannot find replacement assignment for unhealthy node: x1"
 
@@ -31,15 +52,10 @@ WHY = "couldn't assign flavors to pod set main: cannot find replacement assignme
 def passes(at: CaseWorld) -> list[SecondPassFailed | TopologyAssigned]:
     found: list[SecondPassFailed | TopologyAssigned] = []
     with at.world.trial():
-        for one in second_passes(at.world, _tree(at.world), at.now):
+        for one in second_passes(at.world, at.world.quota.trees(), at.now):
             assert isinstance(one, SecondPassFailed | TopologyAssigned)
             found.append(one)
     return found
-
-
-def _tree(world: World) -> str:
-    (tree,) = world.quota.trees()
-    return tree
 
 
 def test_one_that_finds_no_other_node_is_evicted() -> None:
@@ -93,27 +109,7 @@ def test_one_whose_flavor_has_a_topology_no_more_finds_no_other_node() -> None:
 
 
 def test_who_has_its_checks_and_finds_no_domain_says_that_a_topology_is_pending() -> None:
-    waiting: JsonObject = {
-        **{name: FULL[name] for name in ("flavors", "topologies")},
-        "nodes": {"x1": {"pool": "gpu", "cpu": 1}},
-        "autoscalers": ["nodes"],
-        "queues": {
-            "a": {
-                "quota": {"cpu": {"default": 9}},
-                "admissionChecksStrategy": {"admissionChecks": [{"name": "nodes"}]},
-            }
-        },
-        "running": {
-            "new": {
-                "queue": "a",
-                "cpu": 2,
-                "delayed": True,
-                "ready": ["nodes"],
-                "topology": {"required": "kubernetes.io/hostname"},
-            }
-        },
-    }
-    new = played(waiting).world.workloads["default/new"]
+    new = played({**WAITING, "nodes": {"x1": {"pool": "gpu", "cpu": 1}}}).world.workloads["default/new"]
     assert new.second_pass.failures == 1 and not new.admitted
     told = new.conditions["Admitted"]
     assert (told.status, told.reason, told.message) == (
@@ -121,3 +117,48 @@ def test_who_has_its_checks_and_finds_no_domain_says_that_a_topology_is_pending(
         "PendingDelayedTopologyRequests",
         "There are pending delayed topology requests",
     )
+
+
+def test_who_was_kept_from_hosts_of_another_tree_gets_them_when_the_one_that_waited_for_them_is_gone() -> None:
+    on_one_host = {"required": "kubernetes.io/hostname"}
+    checked: JsonObject = {"admissionChecksStrategy": {"admissionChecks": [{"name": "nodes"}]}}
+    waiting: JsonObject = {
+        **{name: FULL[name] for name in ("flavors", "topologies")},
+        "nodes": {"x1": {"pool": "gpu", "cpu": 4}},
+        "autoscalers": ["nodes"],
+        "queues": {"a": {"quota": {"cpu": {"default": 9}}, **checked}, "b": {"quota": {"cpu": {"default": 9}}}},
+        "running": {
+            "old": {"queue": "b", "cpu": 2, "hosts": {"x1": 1}, "topology": on_one_host},
+            "new": {"queue": "a", "cpu": 4, "delayed": True, "ready": ["nodes"], "topology": on_one_host},
+        },
+        "waiting": {"small": {"queue": "b", "cpu": 2, "topology": on_one_host}},
+    }
+    at = played(waiting)
+    assert not at.world.workloads["default/small"].reserved
+    at.cycle()
+    assert not at.world.workloads["default/small"].reserved
+    at.fold([WorkloadDeleted(workload="default/new")])
+    at.cycle()
+    assert at.world.workloads["default/small"].reserved
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"stopPolicy": "Hold"}, "ClusterQueue a is inactive"),
+        (
+            {"namespaceSelector": {"matchLabels": {"team": "other"}}},
+            "Workload namespace doesn't match ClusterQueue selector",
+        ),
+    ],
+)
+def test_who_waits_for_its_place_is_not_placed_where_its_queue_would_not_take_it_in(
+    changed: JsonObject, why: str
+) -> None:
+    at = played({**WAITING, "queues": {"a": {**WAITING["queues"]["a"], **changed}}})
+    new = at.world.workloads["default/new"]
+    assert new.second_pass.failures == 1 and not new.admitted and not at.world.domains.held()
+    at.now = new.second_pass.again_at
+    (failed,) = passes(at)
+    assert isinstance(failed, SecondPassFailed)
+    assert failed.message == why
