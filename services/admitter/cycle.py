@@ -153,6 +153,9 @@ class Cycle:
             if entry.mode is Mode.PREEMPT and not entry.victims:
                 self._keep_room(entry)
                 return self._requeue(entry, RequeueReason.PREEMPTION_NO_CANDIDATES, WAITING_FOR_QUOTA)
+            if entry.mode is Mode.PREEMPT and closed_gates(self.world.settings, entry.workload):
+                # It preempts nobody, so it keeps nobody from room that it has not.
+                return self._requeue(entry, RequeueReason.PREEMPTION_GATED, GATED, BEHIND_CLOSED_GATES)
         if entry.assignment is None or entry.node is None or entry.mode is Mode.NO_FIT:
             return self._requeue(entry, entry.requeue if entry.assignment is None else RequeueReason.NO_FIT)
         if entry.deferred:
@@ -293,9 +296,7 @@ class Cycle:
         )
 
     def _request_preemption(self, entry: AdmissionEntry, preempted: Preempted) -> Decision | None:
-        """The entry fits without its victims: their preemption is requested, unless a preemption gate forbids it."""
-        if closed_gates(self.world.settings, entry.workload):
-            return self._requeue(entry, RequeueReason.PREEMPTION_GATED, GATED, BEHIND_CLOSED_GATES)
+        """The entry fits without its victims: their preemption is requested."""
         preempted.update({victim.workload.key: victim for victim in entry.victims})
         self.world.cards.trial(entry.placements)
         return request_event(self.world, entry)
