@@ -1,6 +1,6 @@
 """How well one flavor suits one resource, and which of two flavors is better (docs/rules/flavors.md#modes)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import msgspec
 
@@ -59,6 +59,17 @@ def stops_search(granular: Granular, fungibility: Fungibility) -> bool:
     if granular.mode in (Mode.PREEMPT, Mode.RECLAIM) and fungibility.when_can_preempt is FlavorSearch.TRY_NEXT_FLAVOR:
         return False
     return not (granular.borrow and fungibility.when_can_borrow is FlavorSearch.TRY_NEXT_FLAVOR)
+
+
+def least_preferred(resources: Collection[Granular], fungibility: Fungibility) -> Granular:
+    """How well a flavor suits all of these resources: as well as the one that it suits worst.
+
+    Rule: docs/rules/flavors.md#modes
+    """
+    if fungibility.preference is FlavorPreference.PREEMPTION_OVER_BORROWING:
+        worst = min((one.mode for one in resources), key=RANK.__getitem__)
+        return Granular(worst, max(one.borrow for one in resources))
+    return min(resources, key=lambda one: _standing(one, fungibility))
 
 
 def preferred(left: Granular, right: Granular, fungibility: Fungibility) -> bool:

@@ -10,9 +10,9 @@ from events.quantity import from_units
 from projections.flavors.assignment import Assignment, FlavorChoice, PodSetChoice
 from projections.flavors.considered import considered_flavors
 from projections.flavors.mode import (
-    RANK,
     Granular,
     Oracle,
+    least_preferred,
     lowest_that_fits,
     may_preempt_while_borrowing,
     preferred,
@@ -55,7 +55,7 @@ class FlavorTry(msgspec.Struct, frozen=True):
     """How one flavor serves all resources of a group."""
 
     granular: Granular
-    """The worst mode and the highest borrowing level of its resources, which need not be of the same one."""
+    """Those of the resource that it suits worst."""
     choices: dict[str, FlavorChoice]
 
 
@@ -221,6 +221,7 @@ def _try(
     reasons: list[str],
 ) -> FlavorTry:
     option = group.options[index]
+    found: list[Granular] = []
     choices: dict[str, FlavorChoice] = {}
     for resource, amount, column in zip(group.resources, group.amounts, option.columns, strict=True):
         assumed = assignment.usage.get(column, 0)
@@ -231,9 +232,9 @@ def _try(
         assignment.attempts.append(_attempt(space, pod_set, column, assumed + amount, tried))
         if granular.mode is Mode.NO_FIT:
             return FlavorTry(Granular(Mode.NO_FIT), {})
+        found.append(granular)
         choices[resource] = FlavorChoice(flavor=option.flavor, mode=granular.mode, borrow=granular.borrow)
-    worst = min((choice.mode for choice in choices.values()), key=RANK.__getitem__)
-    return FlavorTry(Granular(worst, max(choice.borrow for choice in choices.values())), choices)
+    return FlavorTry(least_preferred(found, space.plan.queue.fungibility), choices)
 
 
 def _fits(space: FlavorSearchSpace, column: Column, assumed: int, asked: int) -> ResourceTry:
