@@ -178,7 +178,7 @@ def _option_of(group: GroupPlan, flavor: str) -> FlavorOption:
 
 def _find_flavor(space: FlavorSearchSpace, assignment: Assignment, part: PodSetsPlan, group: GroupPlan) -> FlavorFound:
     pod_set, first = part.names[0], group.resources[0]
-    fungibility = space.plan.queue.fungibility
+    fungibility = space.plan.fungibility
     start = max(space.progress.get((name, first), -1) for name in part.names) + 1
     if start >= len(group.options):
         start = 0  # The list has become shorter since.
@@ -199,7 +199,7 @@ def _find_flavor(space: FlavorSearchSpace, assignment: Assignment, part: PodSets
             continue
         tried = _try(space, assignment, pod_set, group, index, reasons)
         if stops_search(tried.granular, fungibility):
-            last = -1 if option is group.options[-1] else index
+            last = -1 if option is group.options[-1] or fungibility is None else index
             best = {name: msgspec.structs.replace(choice, tried=last) for name, choice in tried.choices.items()}
             best_granular = tried.granular
             break
@@ -234,7 +234,7 @@ def _try(
             return FlavorTry(Granular(Mode.NO_FIT), {})
         found.append(granular)
         choices[resource] = FlavorChoice(flavor=option.flavor, mode=granular.mode, borrow=granular.borrow)
-    return FlavorTry(least_preferred(found, space.plan.queue.fungibility), choices)
+    return FlavorTry(least_preferred(found, space.plan.fungibility), choices)
 
 
 def _fits(space: FlavorSearchSpace, column: Column, assumed: int, asked: int) -> ResourceTry:
