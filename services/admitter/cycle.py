@@ -44,6 +44,7 @@ from projections.workloads.conditions import GATED
 from projections.workloads.preemption_gates import closed_gates
 from services.admitter.block_admission import NOT_ALL_READY, WAITING_FOR_PODS_READY, blocks_admission, somebody_unready
 from services.admitter.cycle_order import in_turn, owner_goes_on, up_to, would_borrow
+from services.admitter.cycle_size import CycleSize
 from services.admitter.entry import AdmissionEntry, QueueHead
 from services.admitter.flavor_plans import plan_for
 from services.admitter.heads import head_of, remember, room_was_made
@@ -79,7 +80,7 @@ class Cycle:
         self._unready: bool | None = None
 
     def run(self, heads: Sequence[QueueHead], most: int | None = None, most_reserved: int | None = None) -> None:
-        """Decide about these heads; after `most` decisions, or `most_reserved` reservations, the rest is left to the next cycle.
+        """Decide about these heads; where `most` decisions or more are too large, or after `most_reserved` reservations, the rest is left to the next cycle.
 
         A head whose nomination fails is set aside on record, and the others go on.
         """
@@ -90,7 +91,7 @@ class Cycle:
             for node, kept in self._claimed.values():
                 charge(world.trail, node, kept)
         entries = [entry for head in heads if (entry := self._nominate_first(head)) is not None]
-        owners_go_on, reserved = False, 0
+        owners_go_on, reserved, size = False, 0, CycleSize(most)
         made = {head.workload.key for head in heads if head.when.in_line and room_was_made(world, head.workload.key)}
         for entry in up_to(made, in_turn(world, entries)):
             if owners_go_on and self.events and would_borrow(entry):
@@ -101,7 +102,7 @@ class Cycle:
                 self.events.extend(beside(entry, event))
                 self.events.append(event)
                 reserved += isinstance(event, QuotaReserved)
-                if (most is not None and len(self.events) >= most) or reserved == most_reserved:
+                if size.is_too_much(self.events) or reserved == most_reserved:
                     return
 
     def _nominate_first(self, head: QueueHead | None) -> AdmissionEntry | None:
