@@ -4,6 +4,8 @@ It gives the same assignment as the whole search, and the same record of what wa
 (docs/rules/flavors.md#when-can-borrow: a flavor that fits ends the search, unless borrowing should try the next one).
 """
 
+import msgspec
+
 from events.admission import FlavorAttempt, Mode
 from events.quota import FlavorSearch
 from projections.flavors.assignment import Assignment, FlavorChoice, PodSetChoice
@@ -20,7 +22,8 @@ def assign_first_fit(plan: Plan, node: Node) -> Assignment | None:
     attempts: list[FlavorAttempt] = []
     chosen: list[dict[str, FlavorChoice]] = [{} for _ in plan.asked]
     borrow = 0
-    next_when_borrowing = plan.queue.fungibility.when_can_borrow is FlavorSearch.TRY_NEXT_FLAVOR
+    rules = plan.fungibility
+    next_when_borrowing = rules is not None and rules.when_can_borrow is FlavorSearch.TRY_NEXT_FLAVOR
     for part in plan.parts:
         if part.uncovered:
             return None
@@ -29,11 +32,12 @@ def assign_first_fit(plan: Plan, node: Node) -> Assignment | None:
             choices = _first(group, node, usage, attempts, part.names[0], charged)
             if choices is None:
                 return None
-            for choice in choices.values():
-                if choice.borrow:
-                    if next_when_borrowing:
-                        return None
-                    borrow = max(borrow, choice.borrow)
+            if rules is None:
+                choices = {name: msgspec.structs.replace(choice, tried=-1) for name, choice in choices.items()}
+            level = max((choice.borrow for choice in choices.values()), default=0)
+            if level and next_when_borrowing:
+                return None
+            borrow = max(borrow, level)
             for index in part.indexes:
                 chosen[index].update(choices_of(group, choices, plan.requests[index]))
         for column, amount in charged.values():

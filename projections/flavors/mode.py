@@ -1,6 +1,6 @@
 """How well one flavor suits one resource, and which of two flavors is better (docs/rules/flavors.md#modes)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import msgspec
 
@@ -52,8 +52,10 @@ def may_preempt_while_borrowing(rules: PreemptionRules, *, fair: bool) -> bool:
     return within is not None and within.policy is not PreemptionPolicy.NEVER
 
 
-def stops_search(granular: Granular, fungibility: Fungibility) -> bool:
-    """Whether the search for a flavor ends here."""
+def stops_search(granular: Granular, fungibility: Fungibility | None) -> bool:
+    """Whether the search for a flavor ends here; without any rules (docs/rules/flavors.md#search-all) one has to fit."""
+    if fungibility is None:
+        return granular.mode is Mode.FIT
     if granular.mode in (Mode.NO_FIT, Mode.NO_CANDIDATES):
         return False
     if granular.mode in (Mode.PREEMPT, Mode.RECLAIM) and fungibility.when_can_preempt is FlavorSearch.TRY_NEXT_FLAVOR:
@@ -61,13 +63,26 @@ def stops_search(granular: Granular, fungibility: Fungibility) -> bool:
     return not (granular.borrow and fungibility.when_can_borrow is FlavorSearch.TRY_NEXT_FLAVOR)
 
 
-def preferred(left: Granular, right: Granular, fungibility: Fungibility) -> bool:
+def least_preferred(resources: Collection[Granular], fungibility: Fungibility | None) -> Granular:
+    """How well a flavor suits all of these resources: as well as the one that it suits worst.
+
+    Rule: docs/rules/flavors.md#modes
+    """
+    if fungibility is not None and fungibility.preference is FlavorPreference.PREEMPTION_OVER_BORROWING:
+        worst = min((one.mode for one in resources), key=RANK.__getitem__)
+        return Granular(worst, max(one.borrow for one in resources))
+    return min(resources, key=lambda one: _standing(one, fungibility))
+
+
+def preferred(left: Granular, right: Granular, fungibility: Fungibility | None) -> bool:
     """Whether `left` is strictly better than `right`."""
     return _standing(left, fungibility) > _standing(right, fungibility)
 
 
-def _standing(one: Granular, fungibility: Fungibility) -> tuple[int, ...]:
+def _standing(one: Granular, fungibility: Fungibility | None) -> tuple[int, ...]:
     rank = RANK[one.mode]
+    if fungibility is None:
+        return (rank,)
     if fungibility.preference is FlavorPreference.PREEMPTION_OVER_BORROWING:
         return min(rank, RANK[Mode.PREEMPT]), -one.borrow, rank
     return rank, -one.borrow

@@ -11,7 +11,7 @@ import msgspec
 from events.admission import FlavorAttempt, Mode
 from events.amount import Requests, add
 from events.pod_set import PodSet
-from events.quota import ClusterQueueObserved, FlavorObserved, FlavorQuotas, ResourceGroup
+from events.quota import ClusterQueueObserved, FlavorObserved, FlavorQuotas, Fungibility, ResourceGroup
 from events.settings import QuotaCheckStrategy
 from projections.flavors.refusal import NO_MATCHING_FLAVOR
 from projections.flavors.suitability import FlavorSuitability, PlanRules, asks_for_topology, only_topology
@@ -87,6 +87,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Per pod set whether its pods are placed by topology: they ask for it, or the queue has only flavors of that kind."""
     problem: str = ""
     """Why the API server would reject these pods, whatever the quota."""
+    fungibility: Fungibility | None = None
+    """How the search goes on from one flavor to the next; None where all are tried until one fits."""
 
 
 class PlanCache:
@@ -140,6 +142,7 @@ def plan_of(
         parts=tuple(parts),
         by_topology=tuple(rules.topology and (implied or asks_for_topology(one.pod_set.topology)) for one in asked),
         problem=problem,
+        fungibility=queue.fungibility if rules.fungibility else None,
     )
 
 

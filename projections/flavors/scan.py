@@ -26,7 +26,7 @@ def progress_of(world: QueueState, workload: Workload, cluster_queue: str) -> Pr
     What was tried before quota came back is forgotten, unless FlavorFungibilityPreserveScanProgress is on.
     """
     last = workload.attempt
-    if not isinstance(last, AdmissionRefused) or not last.progress:
+    if not isinstance(last, AdmissionRefused) or not last.progress or not enabled(world.settings, "FlavorFungibility"):
         return NOTHING
     scan = world.lines.of(cluster_queue).scan.get(workload.key)
     if scan is None or scan.done:

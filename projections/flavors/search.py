@@ -10,9 +10,9 @@ from events.quantity import from_units
 from projections.flavors.assignment import Assignment, FlavorChoice, PodSetChoice
 from projections.flavors.considered import considered_flavors
 from projections.flavors.mode import (
-    RANK,
     Granular,
     Oracle,
+    least_preferred,
     lowest_that_fits,
     may_preempt_while_borrowing,
     preferred,
@@ -55,7 +55,7 @@ class FlavorTry(msgspec.Struct, frozen=True):
     """How one flavor serves all resources of a group."""
 
     granular: Granular
-    """The worst mode and the highest borrowing level of its resources, which need not be of the same one."""
+    """Those of the resource that it suits worst."""
     choices: dict[str, FlavorChoice]
 
 
@@ -178,7 +178,7 @@ def _option_of(group: GroupPlan, flavor: str) -> FlavorOption:
 
 def _find_flavor(space: FlavorSearchSpace, assignment: Assignment, part: PodSetsPlan, group: GroupPlan) -> FlavorFound:
     pod_set, first = part.names[0], group.resources[0]
-    fungibility = space.plan.queue.fungibility
+    fungibility = space.plan.fungibility
     start = max(space.progress.get((name, first), -1) for name in part.names) + 1
     if start >= len(group.options):
         start = 0  # The list has become shorter since.
@@ -199,7 +199,7 @@ def _find_flavor(space: FlavorSearchSpace, assignment: Assignment, part: PodSets
             continue
         tried = _try(space, assignment, pod_set, group, index, reasons)
         if stops_search(tried.granular, fungibility):
-            last = -1 if option is group.options[-1] else index
+            last = -1 if option is group.options[-1] or fungibility is None else index
             best = {name: msgspec.structs.replace(choice, tried=last) for name, choice in tried.choices.items()}
             best_granular = tried.granular
             break
@@ -221,6 +221,7 @@ def _try(
     reasons: list[str],
 ) -> FlavorTry:
     option = group.options[index]
+    found: list[Granular] = []
     choices: dict[str, FlavorChoice] = {}
     for resource, amount, column in zip(group.resources, group.amounts, option.columns, strict=True):
         assumed = assignment.usage.get(column, 0)
@@ -231,9 +232,9 @@ def _try(
         assignment.attempts.append(_attempt(space, pod_set, column, assumed + amount, tried))
         if granular.mode is Mode.NO_FIT:
             return FlavorTry(Granular(Mode.NO_FIT), {})
+        found.append(granular)
         choices[resource] = FlavorChoice(flavor=option.flavor, mode=granular.mode, borrow=granular.borrow)
-    worst = min((choice.mode for choice in choices.values()), key=RANK.__getitem__)
-    return FlavorTry(Granular(worst, max(choice.borrow for choice in choices.values())), choices)
+    return FlavorTry(least_preferred(found, space.plan.fungibility), choices)
 
 
 def _fits(space: FlavorSearchSpace, column: Column, assumed: int, asked: int) -> ResourceTry:

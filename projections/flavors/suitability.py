@@ -22,6 +22,8 @@ class PlanRules(msgspec.Struct, frozen=True, kw_only=True):
     """By name."""
     allowed: tuple[str, ...] | None = None
     """The only flavors that the workload may use; None leaves them all."""
+    fungibility: bool = True
+    """The queue says when the search for a flavor ends (docs/rules/flavors.md#search-all)."""
 
 
 class FlavorSuitability:

@@ -4,12 +4,14 @@ from typing import TypeAlias, assert_never
 
 from msgspec.structs import replace
 
+from events.quota import StopPolicy
 from events.workload import (
     ConditionStatus,
     WorkloadParked,
     WorkloadQueued,
     WorkloadRequeued,
 )
+from projections.budgets.enforcement import EXHAUSTED
 from projections.log_position import LogPosition
 from projections.preemption.claims import end_claim
 from projections.preemption.requested import end_request
@@ -22,6 +24,9 @@ from projections.workloads.lifecycle import REQUEUED, Workload, condition_at, wi
 from projections.workloads.state import WorkloadState
 
 LineEvent: TypeAlias = WorkloadQueued | WorkloadParked | WorkloadRequeued
+
+_WAIT_IN_QUEUE = frozenset({"Suspended", "Backoff", EXHAUSTED})
+"""Reasons to be parked under which a workload stays in its queue."""
 
 
 def evolve_lines(world: PreemptionState, event: LineEvent, position: LogPosition) -> None:  # noqa: C901 - one case after the other
@@ -60,9 +65,23 @@ def _park(world: PreemptionState, workload: Workload, event: WorkloadParked, pos
         world.lines.leave(world.trail, workload.line, workload.key)
     end_claim(world.claims, world.quota, world.trail, workload.key)
     end_request(world.requests, world.answered, world.trail, workload.key)
-    world.lines.of(event.cluster_queue).park(world.trail, workload.key, event.reason)
+    line = world.lines.of(event.cluster_queue)
+    line.park(world.trail, workload.key, event.reason)
+    if not _stays_in_queue(world, workload, event):
+        line.forget_roles(world.trail, workload.key)
     changed = parked(workload, world.settings, event.reason, event.message, position)
     world.put_workload(replace(changed, line=event.cluster_queue, decided=position.sequence))
+
+
+def _stays_in_queue(world: WorkloadState, workload: Workload, event: WorkloadParked) -> bool:
+    """Whether a parked workload waits for its queue, or for a time, and has not left it.
+
+    Rule: docs/rules/queues.md#preemptor-first
+    """
+    local_queue = world.local_queues.get(workload.local_queue)
+    if local_queue is None or local_queue.stop is not StopPolicy.NONE or not workload.spec.active:
+        return False
+    return event.reason in _WAIT_IN_QUEUE
 
 
 def _requeue(world: WorkloadState, workload: Workload, event: WorkloadRequeued, position: LogPosition) -> None:

@@ -92,6 +92,7 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
             put(world.local_queues_of.setdefault(event.cluster_queue, {}), key, None)
             accept(world, "LocalQueue", event.namespace, event.name)
             review_local_queue(world.by_local_queue, world.work, key)
+            world.quota.touch(event.cluster_queue)
         case FlavorObserved():
             put(world.flavors, event.name, event)
             world.domains.offers_changed()

@@ -108,11 +108,7 @@ def evolve_workloads(world: PreemptionState, event: WorkloadFact, position: LogP
             _turn_gate(world, workload, event, position)
         case WorkloadSwitched():
             accept(world, "Workload", workload.namespace, workload.name)
-            switched = replace(workload, spec=replace(workload.spec, active=event.active))
-            if event.cause:
-                target = true_condition(DEACTIVATION_TARGET, event.cause, event.message, workload, position)
-                switched = with_condition(switched, target)
-            world.put_workload(switched)
+            _switch(world, workload, event, position)
         case DecisionApplied():
             _applied(world, workload, event)
         case DecisionRejected():
@@ -147,6 +143,15 @@ def _turn_gate(
     if workload.line:
         world.lines.of(workload.line).remove(world.trail, workload.key)
     world.put_workload(replace(turned, line="", seen=position.sequence))
+
+
+def _switch(world: PreemptionState, workload: Workload, event: WorkloadSwitched, position: LogPosition) -> None:
+    switched = replace(workload, spec=replace(workload.spec, active=event.active))
+    if event.cause:
+        target = true_condition(DEACTIVATION_TARGET, event.cause, event.message, workload, position)
+        switched = with_condition(switched, target)
+    world.put_workload(switched)
+    world.quota.touch(workload.line)  # It may not have been tried as long as it was not active.
 
 
 def _report(world: PreemptionState, workload: Workload, event: CheckReported) -> None:

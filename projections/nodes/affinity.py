@@ -11,6 +11,9 @@ from events.quota import FlavorObserved
 from events.selector import Effect, LabelSelector, NodeTerm, Operator, Requirement, Taint, Toleration
 from events.whole_number import whole_number
 
+_BEYOND = 2**63
+_MOST_DIGITS = len(str(_BEYOND))
+
 
 def untolerated(flavor: FlavorObserved, shape: PodShape) -> Taint | None:
     """The first taint of the flavor that neither the pods nor the flavor's own tolerations tolerate."""
@@ -29,14 +32,32 @@ def first_untolerated(taints: Iterable[Taint], tolerations: tuple[Toleration, ..
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Kubernetes' rule: effect, key and value match, or are left open."""
+    """Kubernetes' rule: effect, key and value match, or are left open; `Lt` and `Gt` compare whole numbers (since 1.35)."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:
         return False
     if toleration.operator == "Exists":
         return True
+    if toleration.operator in ("Lt", "Gt"):
+        below = toleration.operator == "Lt"
+        return _is_below(taint.value, toleration.value) if below else _is_below(toleration.value, taint.value)
     return bool(toleration.key) and toleration.value == taint.value
+
+
+def _is_below(left: str, right: str) -> bool:
+    """Whether both are whole numbers as Kubernetes writes them, and the left one is smaller."""
+    small, great = _as_written(left), _as_written(right)
+    return small is not None and great is not None and small < great
+
+
+def _as_written(text: str) -> int | None:
+    """A number of 64 bits without leading zeros or a plus; None for any other text."""
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > _MOST_DIGITS:
+        return None
+    number = int(text)
+    return number if str(number) == text and -_BEYOND <= number < _BEYOND else None
 
 
 def matches_nodes(flavor: FlavorObserved, shape: PodShape, keys: frozenset[str]) -> bool:

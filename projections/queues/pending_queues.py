@@ -186,6 +186,10 @@ class PendingQueue:
     def remove(self, trail: Trail, key: str) -> None:
         """The workload waits here no longer."""
         self._step_aside(trail, key)
+        self.forget_roles(trail, key)
+
+    def forget_roles(self, trail: Trail, key: str) -> None:
+        """The workload does not wait for its victims here any more."""
         for role in [role for role, holder in self.held.items() if holder == key]:
             trail.drop(self.held, role)
 

@@ -44,6 +44,7 @@ from projections.workloads.conditions import GATED
 from projections.workloads.preemption_gates import closed_gates
 from services.admitter.block_admission import NOT_ALL_READY, WAITING_FOR_PODS_READY, blocks_admission, somebody_unready
 from services.admitter.cycle_order import in_turn, owner_goes_on, tree_of, up_to, would_borrow
+from services.admitter.cycle_size import CycleSize
 from services.admitter.entry import AdmissionEntry, QueueHead
 from services.admitter.flavor_plans import plan_for
 from services.admitter.heads import head_of, remember, room_was_made
@@ -79,7 +80,7 @@ class Cycle:
         self._unready: bool | None = None
 
     def run(self, heads: Sequence[QueueHead], most: int | None = None, most_reserved: int | None = None) -> None:
-        """Decide about these heads; after `most` decisions, or `most_reserved` reservations, the rest is left to the next cycle.
+        """Decide about these heads; where `most` decisions or more are too large, or after `most_reserved` reservations, the rest is left to the next cycle.
 
         A head whose nomination fails is set aside on record, and the others go on.
         """
@@ -90,7 +91,7 @@ class Cycle:
             for node, kept in self._claimed.values():
                 charge(world.trail, node, kept)
         entries = [entry for head in heads if (entry := self._nominate_first(head)) is not None]
-        owners_go_on, reserved = set[str](), 0
+        owners_go_on, reserved, size = set[str](), 0, CycleSize(most)
         made = {head.workload.key for head in heads if head.when.in_line and room_was_made(world, head.workload.key)}
         for entry in up_to(made, in_turn(world, entries)):
             tree = tree_of(entry)
@@ -103,7 +104,7 @@ class Cycle:
                 self.events.extend(beside(entry, event))
                 self.events.append(event)
                 reserved += isinstance(event, QuotaReserved)
-                if (most is not None and len(self.events) >= most) or reserved == most_reserved:
+                if size.is_too_much(self.events) or reserved == most_reserved:
                     return
 
     def _nominate_first(self, head: QueueHead | None) -> AdmissionEntry | None:
@@ -155,6 +156,9 @@ class Cycle:
             if entry.mode is Mode.PREEMPT and not entry.victims:
                 self._keep_room(entry)
                 return self._requeue(entry, RequeueReason.PREEMPTION_NO_CANDIDATES, WAITING_FOR_QUOTA)
+            if entry.mode is Mode.PREEMPT and closed_gates(self.world.settings, entry.workload):
+                # It preempts nobody, so it keeps nobody from room that it has not.
+                return self._requeue(entry, RequeueReason.PREEMPTION_GATED, GATED, BEHIND_CLOSED_GATES)
         if entry.assignment is None or entry.node is None or entry.mode is Mode.NO_FIT:
             return self._requeue(entry, entry.requeue if entry.assignment is None else RequeueReason.NO_FIT)
         if entry.deferred:
@@ -295,9 +299,7 @@ class Cycle:
         )
 
     def _request_preemption(self, entry: AdmissionEntry, preempted: Preempted) -> Decision | None:
-        """The entry fits without its victims: their preemption is requested, unless a preemption gate forbids it."""
-        if closed_gates(self.world.settings, entry.workload):
-            return self._requeue(entry, RequeueReason.PREEMPTION_GATED, GATED, BEHIND_CLOSED_GATES)
+        """The entry fits without its victims: their preemption is requested."""
         preempted.update({victim.workload.key: victim for victim in entry.victims})
         self.world.cards.trial(entry.placements)
         return request_event(self.world, entry)

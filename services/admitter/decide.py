@@ -30,7 +30,7 @@ from services.admitter.variants import migration_of, order_migration
 from services.runtime.partition.guard import guarded
 
 MOST_EVENTS = 50
-"""Events after which a commit is closed; the rest is decided in the next one (docs/rules/log.md#inputs)."""
+"""Events after which a commit is closed, when the cycle is over; the rest is decided in the next one (docs/rules/log.md#inputs)."""
 
 
 class Admitter:

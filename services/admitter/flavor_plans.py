@@ -57,6 +57,7 @@ def plan_with(world: QueueState, head: QueueHead, counts: Mapping[str, int]) -> 
         topology=enabled(settings, "TopologyAwareScheduling"),
         topologies=world.topologies,
         allowed=(head.workload.spec.allowed_flavors or None) if enabled(settings, "ConcurrentAdmission") else None,
+        fungibility=enabled(settings, "FlavorFungibility"),
     )
     problem = misfit(world.limit_ranges, world.runtime_classes, head.workload.namespace, head.workload.spec.pod_sets)
     return plan_of(world.quota, head.queue, world.flavors, asked, rules, problem=problem)

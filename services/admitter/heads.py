@@ -16,9 +16,11 @@ from projections.fair_sharing.past_usage import past_usage
 from projections.fair_sharing.usage_mode import by_usage
 from projections.preemption.requested import still_holds
 from projections.preemption.state import PreemptionState
+from projections.queues.active_condition import takes_in
 from projections.queues.pending_queues import ParkedClass, PendingQueue, PlaceInLine
 from projections.queues.state import QueueState
 from projections.quota.state import QuotaState
+from projections.workloads.lifecycle import Workload
 from services.admitter.admission_prefilter import refused_again
 from services.admitter.barriers import barrier_to
 from services.admitter.concurrency_limits import workloads_over_limit
@@ -28,7 +30,7 @@ from services.admitter.state import AdmitterState
 
 
 def heads(world: AdmitterState, trees: Sequence[str], at: Millis) -> list[QueueHead]:
-    """The head of every queue of these trees that is neither stopped, terminating nor empty, in the order of the queues.
+    """The head of every queue of these trees that takes workloads in and is not empty, in the order of the queues.
 
     Where one of them has preempted others, who have all gone, none is taken of those that were refused (docs/rules/cycle.md#room-was-made).
     """
@@ -56,7 +58,7 @@ def _heads(world: AdmitterState, tree: str, when: When) -> list[QueueHead]:
         if not line.waiting and not line.classes:
             continue
         queue = world.cluster_queues.get(name)
-        if queue is None or queue.stop is not StopPolicy.NONE or queue.terminating or world.quota.cyclic(name):
+        if queue is None or not takes_in(world, name):
             continue
         head = head_of(world, queue, when)
         if head is not None:
@@ -74,11 +76,22 @@ def changes_with_time(world: QuotaState, tree: str) -> bool:
 def head_of(world: AdmitterState, queue: ClusterQueueObserved, when: When) -> QueueHead | None:
     """The head of a queue: the first in line, or the first of a parked class to be tried again; None when there is none.
 
-    Under admission fair sharing it is that of the LocalQueue with the least past usage.
+    Under admission fair sharing it is that of the LocalQueue with the least past usage. Who may not be in the queue any more is
+    parked in a moment, or goes to another one: nobody is tried in its place, and nothing is said of it.
     """
-    if by_usage(world, queue.name):
-        return _head_by_usage(world, queue, world.lines.of(queue.name), when)
-    return _head(world, queue, world.lines.of(queue.name), when)
+    find = _head_by_usage if by_usage(world, queue.name) else _head
+    head = find(world, queue, world.lines.of(queue.name), when)
+    return head if head is not None and _asks_here(world, head.workload, queue.name) else None
+
+
+def _asks_here(world: QuotaState, workload: Workload, cluster_queue: str) -> bool:
+    """Whether a workload is active, and its local queue is not stopped and leads here; one that is gone says nothing else yet."""
+    if not workload.spec.active:
+        return False
+    local_queue = world.local_queues.get(workload.local_queue)
+    if local_queue is None:
+        return True
+    return local_queue.stop is StopPolicy.NONE and local_queue.cluster_queue == cluster_queue
 
 
 def remember(world: AdmitterState, head: QueueHead) -> None:

@@ -14,7 +14,7 @@ from projections.devices.placement.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS
 from projections.feature_gates import enabled
 from projections.flavors.assignment import Assignment
 from projections.flavors.first_fit import assign_first_fit
-from projections.flavors.mode import Granular
+from projections.flavors.mode import Granular, Oracle
 from projections.flavors.partial_admission import largest_that_fits
 from projections.flavors.plan import Plan
 from projections.flavors.refusal import NO_MATCHING_FLAVOR, WAITING_FOR_QUOTA
@@ -58,6 +58,8 @@ from services.admitter.flavor_plans import plan_for, plan_with
 from services.admitter.state import AdmitterState
 from services.admitter.topology import TopologyDemand, domains, find_domains, leave_domains, settle_domains
 
+NO_FLAVORS: Mapping[tuple[str, str], str] = {}
+
 
 def nominate(world: AdmitterState, head: QueueHead, at: Millis) -> AdmissionEntry:
     """The entry for one head against the quota at the beginning of a cycle; the world is left as it was.
@@ -81,9 +83,37 @@ def nominate(world: AdmitterState, head: QueueHead, at: Millis) -> AdmissionEntr
         return entry.refused("Misconfigured", plan.problem)
     if workloads_over_limit(world, queue):
         return _within_limit(world, entry, plan, at)
+    free = _on_flavors_free_by_now(world, entry, plan, at)
+    if free is not None:
+        return free
     if not still_waiting(world, entry, plan):
         _consider_flavors_left(world, entry, plan, at)
     return entry
+
+
+def _on_flavors_free_by_now(
+    world: AdmitterState, entry: AdmissionEntry, plan: Plan, at: Millis
+) -> AdmissionEntry | None:
+    """The entry of one that waits for its victims, if it fits on other flavors meanwhile; None where it goes on waiting.
+
+    Rule: docs/rules/cycle.md#waits-for-victims
+    """
+    request = world.requests.get(entry.workload.key)
+    if request is None:
+        return None
+    now = assign(_space(world, entry, plan, _nobody_makes_room))
+    if now.representative is not Mode.FIT or [one.flavors for one in now.assignments()] == [
+        one.flavors for one in request.assignments
+    ]:
+        return None
+    found = msgspec.structs.replace(entry)
+    consider(world, found, plan, at)
+    return found if found.mode is Mode.FIT and not (found.deferred or found.reason) else None
+
+
+def _nobody_makes_room(_column: Column, _amount: int) -> Granular:
+    """An oracle for what fits as things stand: it costs no search for victims."""
+    return Granular(Mode.NO_CANDIDATES)
 
 
 def _consider_flavors_left(world: AdmitterState, entry: AdmissionEntry, plan: Plan, at: Millis) -> None:
@@ -290,20 +320,30 @@ def _search(
     excluded: Mapping[tuple[str, str], str],
 ) -> Assignment:
     """Flavors for an entry; the victims found on the way are kept with it."""
+    searches = VictimSearches(world, entry, at)
+    assignment = assign(_space(world, entry, plan, searches, pinned, excluded))
+    entry.searched = {**entry.searched, **searches.found}
+    return assignment
+
+
+def _space(
+    world: PreemptionState,
+    entry: AdmissionEntry,
+    plan: Plan,
+    oracle: Oracle,
+    pinned: Mapping[tuple[str, str], str] = NO_FLAVORS,
+    excluded: Mapping[tuple[str, str], str] = NO_FLAVORS,
+) -> FlavorSearchSpace:
     if entry.node is None:
         raise LookupError(entry.queue.name)
-    searches = VictimSearches(world, entry, at)
-    space = FlavorSearchSpace(
+    return FlavorSearchSpace(
         plan=plan,
         node=entry.node,
         names=world.quota.columns.names,
-        oracle=searches,
+        oracle=oracle,
         fair=world.settings.fair_sharing,
         progress=NOTHING if pinned else entry.progress,
         pinned=pinned,
         caps=card_caps(world, plan),
         excluded=excluded,
     )
-    assignment = assign(space)
-    entry.searched = {**entry.searched, **searches.found}
-    return assignment

@@ -8,7 +8,7 @@ from events.api.check_controllers import PROVISIONING
 from events.device import NodeUsageObserved
 from events.json_object import JsonObject
 from events.quantity import to_units
-from events.workload import PodsGone
+from events.workload import PodsGone, WorkloadFinished
 from projections.workloads.lifecycle import PREEMPTED, QUOTA_RESERVED
 from services.queue_manager.reconcile import reconcile
 from tests.conformance.kueue.case_world import CaseWorld
@@ -66,7 +66,7 @@ def outcome(at: CaseWorld) -> JsonObject:
     """Who holds quota, who was preempted and why, what they are told of it, who waits and why."""
     workloads = {one.name: one for one in at.world.workloads.values()}
     return {
-        "hold": sorted(name for name, one in workloads.items() if one.reserved and not one.evicted),
+        "hold": sorted(name for name, one in workloads.items() if one.reserved and not (one.evicted or one.finished)),
         "preempted": {
             name: told.reason
             for name, one in workloads.items()
@@ -128,7 +128,10 @@ def _autoscaler(name: str) -> JsonObject:
 
 
 def _leave(at: CaseWorld, running: JsonObject) -> None:
-    """Whoever was told to go is gone, but for those who are slow."""
+    """Whoever was told to go is gone, but for those who are slow; who `ends` has run to its end."""
+    for name in [name for name, one in running.items() if one.get("ends")]:
+        at.fold([WorkloadFinished(workload=f"{NAMESPACE}/{name}", reason="Succeeded")])
+        at.fold(reconcile(at.world, at.world.workloads[f"{NAMESPACE}/{name}"], at.now))
     for workload in [one for one in at.world.workloads.values() if one.evicted and one.reserved]:
         if running[workload.name].get("slow"):
             continue

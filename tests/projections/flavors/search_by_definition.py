@@ -154,7 +154,7 @@ class SearchByDefinition:
         return max(judged, key=lambda one: self.rank(one[0]))[1], why
 
     def judge(self, flavor: str, wanted: Mapping[str, int]) -> tuple[Judged, dict[str, Given]]:
-        """All resources on one flavor: as well as the one that suits worst, as high as the one that borrows highest.
+        """All resources on one flavor: as well as the one that suits worst; where borrowing counts first, as high as the one that borrows highest.
 
         Rule: docs/rules/flavors.md#modes
         """
@@ -163,10 +163,11 @@ class SearchByDefinition:
             single[resource] = self.fits((flavor, resource), self.usage.get((flavor, resource), 0) + amount)
             if single[resource].mode is Mode.NO_FIT:
                 return single[resource], {}
-        worst = min((one.mode for one in single.values()), key=[*Mode].index)
-        borrow = max(one.borrow for one in single.values())
         given = {resource: Given(flavor, one.mode, one.borrow, -1) for resource, one in single.items()}
-        return Judged(worst, borrow), given
+        worst = min((one.mode for one in single.values()), key=ORDER.index)
+        if self.queue.fungibility.preference is FlavorPreference.PREEMPTION_OVER_BORROWING:
+            return Judged(worst, max(one.borrow for one in single.values())), given
+        return Judged(worst, max(one.borrow for one in single.values() if one.mode is worst)), given
 
     def fits(self, item: Item, value: int) -> Judged:
         tree, here = self.tree, self.here

@@ -3,12 +3,16 @@
 Rule: docs/rules/queues.md#preemptor-first
 """
 
+import pytest
 from msgspec.structs import replace
 
+from events.catalogue import AnyEvent
+from events.quota import LocalQueueObserved, PreemptionPolicy, StopPolicy
+from events.workload import WorkloadSwitched
 from projections.queues.enqueue import remember_preemptor
 from projections.queues.order import place_of
 from projections.snapshot import tables_of, world_of
-from tests.stories.small_world import Story, job, platform
+from tests.stories.small_world import Story, job, platform, queue
 
 
 def test_a_refused_workload_that_was_the_preemptor_falls_back_to_its_place_where_another_one_is_that() -> None:
@@ -27,3 +31,38 @@ def test_a_refused_workload_that_was_the_preemptor_falls_back_to_its_place_where
     assert line.classes["k"].stamp == 7
     again = world_of(tables_of(world)).lines.of("cq")
     assert again.classes["k"].members == line.classes["k"].members
+
+
+DOOR = LocalQueueObserved(namespace="team", name="lq", cluster_queue="cq")
+
+
+@pytest.mark.parametrize(
+    ("out", "back"),
+    [
+        (WorkloadSwitched(workload="team/p", active=False), WorkloadSwitched(workload="team/p", active=True)),
+        (replace(DOOR, stop=StopPolicy.HOLD), DOOR),
+    ],
+    ids=["set inactive", "its local queue held"],
+)
+def test_who_has_left_the_queue_meanwhile_comes_back_in_its_place(out: AnyEvent, back: AnyEvent) -> None:
+    told = _waits_for_its_victim()
+    told.told(out).decided()
+    told.told(back, job("q", priority=5)).decided()
+    assert list(told.world.lines.of("cq").in_order()) == ["team/q", "team/p"]
+
+
+def test_who_waits_while_its_queue_is_stopped_comes_first_when_it_goes_on() -> None:
+    told = _waits_for_its_victim()
+    cluster_queue = told.world.cluster_queues["cq"]
+    told.told(replace(cluster_queue, stop=StopPolicy.HOLD)).decided()
+    told.told(cluster_queue, job("q", priority=5)).decided()
+    assert list(told.world.lines.of("cq").in_order()) == ["team/p", "team/q"]
+
+
+def _waits_for_its_victim() -> Story:
+    """One of higher priority than the victim that leaves for it, and lower than the one that stays."""
+    told = Story().told(*platform(nominal=2, cards=2), queue("cq", nominal=2, within=PreemptionPolicy.LOWER_PRIORITY))
+    told.told(job("stays", priority=9), job("victim")).decided()
+    told.told(job("p", priority=1)).decided()
+    assert told.world.lines.of("cq").held["sticky"] == "team/p"
+    return told

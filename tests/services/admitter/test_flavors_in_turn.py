@@ -16,6 +16,7 @@ from events.quota import (
     ResourceGroup,
 )
 from events.selector import LabelSelector
+from events.settings import SettingsObserved
 from events.workload import WorkloadSpec, WorkloadSubmitted
 from tests.stories.small_world import Story
 
@@ -40,7 +41,8 @@ def asking(name: str, created_at: int, *cores: int) -> WorkloadSubmitted:
     )
 
 
-def test_pod_sets_that_reach_their_last_flavors_in_turn_are_told_so_once_and_let_others_be_tried() -> None:
+def small_and_large() -> Story:
+    """One holds all of the large flavor."""
     quotas = tuple(
         FlavorQuotas(flavor=name, quotas=(Quota(resource="cpu", nominal=nominal),))
         for name, nominal in (("small", 2), ("large", 4))
@@ -56,11 +58,23 @@ def test_pod_sets_that_reach_their_last_flavors_in_turn_are_told_so_once_and_let
         asking("holds", 0, 4),
     )
     story.decided()
+    return story
+
+
+def test_pod_sets_that_reach_their_last_flavors_in_turn_are_told_so_once_and_let_others_be_tried() -> None:
+    story = small_and_large()
     story.told(asking("turns", 1, 2, 2), asking("behind", 2, 1))
     story.decided()
     refusals = [one for one in story.decisions if isinstance(one, AdmissionRefused) and one.workload == "team/turns"]
     assert [one.progress for one in refusals] == [(("s0", "cpu", 0),), (("s1", "cpu", 0),), ()]
     assert [one.workload for one in story.decisions if isinstance(one, QuotaReserved)] == ["team/holds", "team/behind"]
+
+
+def test_where_no_search_ends_before_the_last_flavor_none_goes_on_behind_one() -> None:
+    story = small_and_large().told(SettingsObserved(gates={"FlavorFungibility": False}))
+    story.told(asking("turns", 1, 2, 2)).decided()
+    refusals = [one for one in story.decisions if isinstance(one, AdmissionRefused)]
+    assert [(one.workload, one.progress) for one in refusals] == [("team/turns", ())]
 
 
 def test_whose_room_another_took_in_the_same_cycle_is_tried_on_all_flavors_again() -> None:
