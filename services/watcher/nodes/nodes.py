@@ -21,7 +21,7 @@ from projections.devices.registration.handshake import is_unanswered
 from projections.devices.registration.node_cards import cards_on
 from projections.devices.registration.node_lock import NODE_LOCK, parse_node_lock
 from projections.devices.registration.register_annotation import CORDON, PAIR_SCORES, decode_pair_scores
-from projections.devices.requests.card_requests import asks_for_cards
+from projections.devices.requests.card_requests import pod_card_requests
 from projections.devices.vendors.vendor import Vendor
 from services.jobs.kinds.table import COMPLETION_INDEX
 from services.jobs.pod_sets.scheduling_gates import waits_at
@@ -81,11 +81,13 @@ def pod_fact(value: JsonMapping, config: CardConfig = HAMI, *, claims: bool = Fa
     found = read(value, ApiPod)
     meta, annotations = found.metadata, found.metadata.annotations or {}
     shape = pod_shape(PodTemplate(metadata=meta, spec=found.spec), "pod")
+    asked = pod_card_requests(shape, config).containers
+    words = [{request.vendor for request in requests} for requests in asked]
     try:
-        shares = pod_shares(annotations, config.vendors)
+        shares = pod_shares(annotations, config.vendors, asked=words, init=len(shape.init_containers))
     except BadAnnotation as bad:
         raise Refused([problem(f"metadata.annotations[{bad.key}]", str(bad))]) from bad
-    cardless = not shares and not asks_for_cards(shape, config)
+    cardless = not shares and not any(asked)
     topology = pod_topology(found)
     elastic = bool(annotations.get(WORKLOAD_SLICE_NAME))
     forcible = meta.deletion_timestamp is not None and annotations.get(FORCIBLE) == "true"
@@ -104,7 +106,7 @@ def pod_fact(value: JsonMapping, config: CardConfig = HAMI, *, claims: bool = Fa
         workload=f"{meta.namespace}/{workload}" if workload else "",
         pod_set=(meta.labels or {}).get(POD_SET, ""),
         shares=shares,
-        init=len(found.spec.init_containers or ()),
+        init=len(shape.init_containers),
         sidecars=shape.sidecars,
         init_done=any(one.type == "Initialized" and one.status == "True" for one in found.status.conditions or ()),
         terminating=meta.deletion_timestamp is not None,
