@@ -184,6 +184,11 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     keeps_model: bool = False
     """Allocations name the model of the card instead of the vendor's word."""
 
+    def steering(self) -> tuple[str, ...]:
+        """The annotations by which a pod names the cards and models that it wants or does not want."""
+        uuids = (self.use_uuid, self.avoid_uuid, self.also_use_uuid, self.also_avoid_uuid)
+        return tuple(name for name in (*uuids, self.use_model, self.avoid_model) if name)
+
     def shown_in(self, capacity: Mapping[str, int]) -> bool:
         """Whether a node's capacity shows cards of this vendor."""
         by_cores = self.unit is not None and self.unit.by_cores

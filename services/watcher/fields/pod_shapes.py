@@ -15,7 +15,15 @@ from services.watcher.fields.quantities import amounts
 
 _STEERING = (
     "hami.io/",
-    *sorted({f"{vendor.resources.count.partition('/')[0]}/" for vendor in VENDORS}),
+    *sorted(
+        {
+            f"{name.partition('/')[0]}/"
+            for vendor in VENDORS
+            # Some vendors have their annotations under another domain than their resources.
+            for name in (vendor.resources.count, *vendor.steering())
+        }
+        - {"hami.io/"}
+    ),
 )
 """How annotations begin that steer which cards a pod gets: HAMi's own, and those of each vendor."""
 
