@@ -196,7 +196,7 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
         cores = "" if self.rules.cores_together else names.cores
         match self.reading:
             case Reading.EACH | Reading.SIZES | Reading.GIBIBYTES:
-                return tuple(name for name in (names.memory, cores) if name)
+                return tuple(name for name in (names.memory, names.percent, cores) if name)
             case Reading.TOGETHER | Reading.PROFILES | Reading.NEURON:
                 return ()
             case _:

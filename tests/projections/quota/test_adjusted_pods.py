@@ -135,6 +135,13 @@ def test_card_memory_counts_for_every_card_of_a_container() -> None:
         assert charged(told) == {"nvidia.com/gpu": 3, "nvidia.com/gpumem": memory}
 
 
+def test_a_percentage_of_card_memory_counts_for_every_card_of_a_container() -> None:
+    asked = {"nvidia.com/gpu": 2, "nvidia.com/gpumem-percentage": 50}
+    told = platform(*asked).told(SettingsObserved(devices=False), asking(one(asked)))
+    told.decided()
+    assert charged(told) == {"nvidia.com/gpu": 2, "nvidia.com/gpumem-percentage": 100}
+
+
 @pytest.mark.parametrize(
     ("asked", "totals"),
     [
