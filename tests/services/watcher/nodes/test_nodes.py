@@ -131,6 +131,44 @@ def test_a_registration_that_cannot_be_read_leaves_the_cards_as_they_were_until_
     assert view.see("Node", node(nvidia=JSON)) == []
 
 
+DCU = "DCU-0,4,16384,60,DCU-K100,0,true:"
+ILL = JSON.replace("true", "false")
+
+
+def test_what_one_vendor_registers_is_told_though_that_of_another_cannot_be_read_which_keeps_its_cards() -> None:
+    view = View()
+    view.see("Node", node(nvidia=JSON, hygon=DCU))
+    told, refused = view.see("Node", node(nvidia=ILL, hygon="broken"))
+    assert isinstance(told, DevicesRegistered) and isinstance(refused, ObjectRefused)
+    assert [(card.uuid, card.healthy) for card in told.cards] == [("GPU-a", False), ("DCU-0", True)]
+    assert [one.field for one in refused.problems] == ["metadata.annotations[hami.io/node-dcu-register]"]
+    assert view.see("Node", node(nvidia=ILL, hygon="broken")) == []
+    assert [type(fact) for fact in view.see("Node", node(nvidia=ILL, hygon=DCU))] == [ObjectMended]
+
+
+def test_a_node_that_is_seen_first_with_a_registration_that_cannot_be_read_has_the_cards_of_the_others() -> None:
+    seen = View().see("Node", node(nvidia=JSON, hygon="broken"))
+    assert [type(fact) for fact in seen] == [NodeObserved, DevicesRegistered, ObjectRefused]
+    (told,) = (fact for fact in seen if isinstance(fact, DevicesRegistered))
+    assert [card.uuid for card in told.cards] == ["GPU-a"]
+
+
+def test_scores_of_pairs_that_cannot_be_read_stay_what_they_were_and_keep_no_card_from_being_told() -> None:
+    view = View()
+    view.see("Node", node(nvidia=JSON, scores='[{"uuid":"GPU-a"}]'))
+    told, refused = view.see("Node", node(nvidia=ILL, scores="nonsense"))
+    assert isinstance(told, DevicesRegistered) and isinstance(refused, ObjectRefused)
+    assert (told.cards[0].healthy, told.pair_scores) == (False, {"GPU-a": {}})
+
+
+def test_all_that_cannot_be_read_of_a_node_is_told_together_and_once() -> None:
+    view, value = View(), node(nvidia="nonsense", hygon="broken", lock="nonsense")
+    view.see("Node", node(nvidia=JSON))
+    (refused,) = view.see("Node", value)
+    assert isinstance(refused, ObjectRefused) and len(refused.problems) == 3
+    assert view.see("Node", value) == []
+
+
 LOCK = "2026-01-01T00:00:00Z,team,p"
 
 
