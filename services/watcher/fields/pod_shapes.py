@@ -9,6 +9,7 @@ from events.api.pods import ApiContainer, ApiTaint, ApiToleration, NodeSelectorT
 from events.claims import PodClaim
 from events.pod_set import ContainerShape, PodShape
 from events.selector import Effect, LabelSelector, NodeTerm, Operator, PreferredNodeTerm, Requirement, Taint, Toleration
+from projections.devices.requests.admission_rule import is_ignored
 from projections.devices.vendors.table import VENDORS
 from services.watcher.fields.problems import Refused, problem
 from services.watcher.fields.quantities import amounts
@@ -45,6 +46,7 @@ def pod_shape(template: PodTemplate, field: str) -> PodShape:
         tolerations=tolerations(spec.tolerations or ()),
         scheduler_name=spec.scheduler_name,
         device_annotations={name: annotations[name] for name in sorted(annotations) if name.startswith(_STEERING)},
+        unseen_by_hami=is_ignored(template.metadata.labels or {}),
         claims=tuple(
             PodClaim(
                 name=one.name,

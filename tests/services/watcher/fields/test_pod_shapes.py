@@ -39,3 +39,11 @@ def test_annotations_by_which_a_pod_chooses_cards_of_any_vendor_are_read_and_no_
     steering = {name: "x" for name in sorted(vendor.steering())}
     template = convert({"metadata": {"annotations": {**steering, "team.io/note": "x"}}}, PodTemplate)
     assert pod_shape(template, "pod").device_annotations == steering
+
+
+def test_a_label_by_which_hami_leaves_a_pod_alone_is_read() -> None:
+    def unseen(labels: dict[str, str]) -> bool:
+        return pod_shape(convert({"metadata": {"labels": labels}}, PodTemplate), "pod").unseen_by_hami
+
+    assert unseen({"hami.io/webhook": "ignore"})
+    assert not unseen({"hami.io/webhook": "no"}) and not unseen({})
