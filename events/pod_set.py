@@ -37,6 +37,8 @@ class PodShape(Value, frozen=True, kw_only=True):
     scheduler_name: str = ""
     device_annotations: dict[str, str] = {}
     """Annotations that steer the choice of cards (docs/rules/devices.md#steering)."""
+    unseen_by_hami: bool = False
+    """HAMi leaves its pods alone, for they bear a label that says so."""
     claims: tuple[PodClaim, ...] = ()
     """The devices that the pods claim (docs/rules/claims.md)."""
     raw_shape: str = ""

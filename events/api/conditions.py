@@ -80,7 +80,10 @@ REASONS = (
         "`kuelog devices fit` names card after card",
     ),
     KnownReason(
-        _Q, "ExceedsCardCapacity", "no card could hold it even if nothing ran", "ask for less memory or cores of a card"
+        _Q,
+        "ExceedsCardCapacity",
+        "no card could hold it even if nothing ran, or HAMi's webhook would refuse its pods",
+        "ask for less memory or cores of a card, or for what HAMi lets in",
     ),
     KnownReason(_Q, "DevicesRefused", "its cards were given to somebody else at the same moment; it is tried again"),
     KnownReason(

@@ -53,10 +53,7 @@ class CardConfig:
         """By vendor word."""
         self.names = frozenset(name for vendor in vendors for name in vendor.resources.names())
         """All resources by which cards are asked for."""
-        self.per_card = {
-            names.count: tuple(name for name in (names.memory, names.cores) if name)
-            for names in self.resources.values()
-        }
+        self.per_card = {vendor.resources.count: vendor.per_card() for vendor in vendors}
         """By the resource that counts cards: those whose values HAMi means per card."""
 
 

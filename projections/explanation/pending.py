@@ -55,7 +55,7 @@ UNWRITTEN = "WaitingForWrites"
 FIXES: Mapping[str, str] = {
     "NoMatchingFlavor": "change node selector, affinity or tolerations of the pods, or ask for what a flavor offers",
     "ExceedsMaxQuota": "ask for less, or have the quota of the queue or its cohort raised",
-    "ExceedsCardCapacity": "ask for less per card: no card could hold it even if nothing ran",
+    "ExceedsCardCapacity": "ask for less per card, or for what HAMi's webhook lets in: no card could hold it even if nothing ran",
     PLACEMENT_FAILED: "ask for fewer or smaller pods, or for a wider level: no domain could hold them even if nothing ran",
     "AdmissionGated": "take the gates off",
     RequeueReason.PREEMPTION_GATED.value: "have its preemption gates opened in status.preemptionGates of the Workload by whoever has put them there, or wait "

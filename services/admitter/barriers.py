@@ -5,12 +5,16 @@ from collections.abc import Mapping
 from events.admission import RequeueReason
 from events.quota import ClusterQueueObserved, NamespaceObserved
 from events.workload import CheckState
+from projections.devices.placement.gang import EXCEEDS_CARDS
 from projections.devices.placement.workload_gangs import chooses_cards
+from projections.devices.requests.admission_rule import is_ignored
 from projections.devices.requests.card_requests import any_asks_for_cards
+from projections.devices.requests.refused_pods import refused_pods
 from projections.devices.state import DeviceState, config_of
 from projections.nodes.affinity import selects
 from projections.workloads.lifecycle import Workload
 from projections.workloads.multikueue_check import check_of
+from projections.workloads.pods import made_of_pods
 from projections.workloads.slices import replaced_slice
 from projections.workloads.state import WorkloadState
 from projections.workloads.variants import admitted_sibling, better, is_admitted_in
@@ -28,6 +32,7 @@ def barrier_to(world: DeviceState, workload: Workload, queue: ClusterQueueObserv
         barrier_of(world.namespaces, workload, queue)
         or slice_barrier(world, workload, queue)
         or _variant_barrier(world, workload, queue)
+        or _webhook_barrier(world, workload)
     )
 
 
@@ -75,3 +80,16 @@ def _variant_barrier(world: WorkloadState, workload: Workload, queue: ClusterQue
         where = sibling.admission.cluster_queue
         return "PendingEvaluation", f"Variant {sibling.key} is admitted in ClusterQueue {where}", RequeueReason.GENERIC
     return ("PendingEvaluation", _MORE_FAVORABLE, RequeueReason.GENERIC) if better(queue, sibling, workload) else None
+
+
+def _webhook_barrier(world: DeviceState, workload: Workload) -> Barrier | None:
+    """Pods that HAMi's webhook will refuse when they are made; those that are there already it has let through.
+
+    Rule: docs/rules/devices.md#webhook
+    """
+    namespace = world.namespaces.get(workload.namespace)
+    ignored = namespace is not None and is_ignored(namespace.labels)
+    if ignored or made_of_pods(workload) or not chooses_cards(world, workload):
+        return None
+    why = refused_pods(workload.spec.pod_sets, config_of(world))
+    return (EXCEEDS_CARDS, why, RequeueReason.GENERIC) if why else None

@@ -260,7 +260,7 @@ class View:
             return [fact]
         match kind:
             case "Node":
-                return node_facts(value, self.cards)
+                return node_facts(value, self.cards, self.facts.get(f"{place}#devices"))
             case "Pod":
                 return [] if (pod := pod_fact(value, self.cards, claims=self.claims.counts)) is None else [pod]
             case "ConfigMap":

@@ -133,3 +133,30 @@ def test_a_job_gets_its_cards_and_what_hami_writes_is_what_the_log_has_reserved(
     pod["status"] = {"phase": "Succeeded"}
     told.told(*view.see("Pod", pod), WorkloadFinished(workload="team/job", reason="Succeeded")).decided()
     assert not any(told.world.cards.stakes.values())
+
+
+def named(vendor: Vendor, annotations: dict[str, str]) -> dict[str, Any]:
+    """A job of one pod with one card, and annotations on its pod."""
+    container = {"name": "main", "resources": {"limits": {vendor.resources.count: "1"}}}
+    template = {"metadata": {"annotations": annotations}, "spec": {"containers": [container], "restartPolicy": "Never"}}
+    labels = {"kueue.x-k8s.io/queue-name": "lq"}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"namespace": "team", "name": "job", "uid": "u", "labels": labels},
+        "spec": {"suspend": True, "parallelism": 1, "completions": 1, "template": template},
+    }
+
+
+@pytest.mark.parametrize("avoids", [False, True])
+@pytest.mark.parametrize("vendor", [one for one in VENDORS if not one.super_pod], ids=lambda vendor: vendor.word)
+def test_a_job_gets_the_card_that_its_annotations_leave_it(vendor: Vendor, *, avoids: bool) -> None:
+    view = View()
+    seen = view.see("Node", node(vendor))
+    (cards,) = [[card.uuid for card in fact.cards] for fact in seen if isinstance(fact, DevicesRegistered)]
+    for wanted, other in (cards, reversed(cards)):
+        annotations = {vendor.avoid_uuid: other} if avoids else {vendor.use_uuid: wanted}
+        told = Story().told(*queue(vendor), *seen, *View().see("Job", named(vendor, annotations)))
+        told.decided()
+        (workload,) = told.world.workloads.values()
+        assert card_pins(workload, "main") == {vendor.use_uuid: wanted}

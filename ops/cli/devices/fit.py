@@ -18,9 +18,10 @@ from ops.production.cards_view import job_of
 from ops.queries.time_travel import as_of, stamp
 from ops.terminal.form import AnswerForm, print_answer
 from projections.devices.capacity.fragmentation import Advice, make_room
-from projections.devices.placement.gang import WAITING_FOR_CARDS, Gang, Placed, place
+from projections.devices.placement.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS, Gang, Placed, place
 from projections.devices.placement.why import NodeAnswer, answers
 from projections.devices.requests.card_requests import asks_for_cards
+from projections.devices.requests.refused_pods import refused_by_hami, refused_pods
 from projections.devices.state import DeviceState, config_of
 from projections.topology.placement.largest import LargestJob, largest_jobs
 from projections.topology.placement.making_room import make_room_in_domains
@@ -92,7 +93,7 @@ def pod_set(document: Document, world: DeviceState) -> PodSet:
         topology = topology_request(template, PodIndex(), world.settings)
     except (msgspec.ValidationError, Refused, FieldBroken) as problem:
         raise document.broken(str(problem)) from problem
-    if not asks_for_cards(shape, config_of(world)):
+    if not asks_for_cards(shape, config_of(world)) and not refused_by_hami(shape, config_of(world)):
         raise document.broken("no container of it asks for a card")
     return PodSet(name="main", count=count, shape=shape, topology=topology)
 
@@ -109,6 +110,10 @@ def _flavors(world: World, named: str, document: Document) -> list[FlavorObserve
 def _ask(world: World, pods: PodSet, flavor: FlavorObserved | None) -> FitAnswer:
     gang = Gang(pod_set=pods, count=pods.count, flavor=flavor, config=config_of(world))
     name = flavor.name if flavor is not None else ""
+    refused = refused_pods([pods], gang.config)
+    if refused:
+        placed = Placed(pod_set=pods.name, reason=EXCEEDS_CARDS, message=refused)
+        return FitAnswer(flavor=name, fits=False, placed=placed)
     room = world.domains.room(name)
     if room is not None:
         return _ask_domains(world, room, gang, name)

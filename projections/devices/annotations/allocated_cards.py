@@ -1,6 +1,6 @@
 """The annotations of pods about their cards: which they got, and on which node (docs/rules/devices.md#pod-annotations)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import zip_longest
 
 import msgspec
@@ -17,6 +17,9 @@ ASSIGNED_TIME = "hami.io/vgpu-time"
 USE_UUID = "nvidia.com/use-gpuuuid"
 CARD_POLICY = "hami.io/gpu-scheduler-policy"
 NODE_POLICY = "hami.io/node-scheduler-policy"
+
+Slots = tuple[tuple[CardShare, ...], ...]
+"""The shares of each container of a pod."""
 
 _ENTRY_FIELDS = 4
 
@@ -135,27 +138,54 @@ def decode_mig_allocations(text: str) -> tuple[MigAllocation, ...]:
 
 
 def pod_shares(
-    annotations: Mapping[str, str], vendors: Sequence[Vendor] = VENDORS
+    annotations: Mapping[str, str],
+    vendors: Sequence[Vendor] = VENDORS,
+    *,
+    asked: Sequence[Collection[str]] = (),
+    init: int = 0,
 ) -> tuple[tuple[CardShare, ...], ...]:
-    """What a pod was given, per container, of every vendor and with the pieces of MIG cards. Raises `BadAnnotation`."""
-    found = [
-        decode_allocation(annotations[vendor.allocated], vendor=vendor.word, key=vendor.allocated)
-        for vendor in vendors
-        if annotations.get(vendor.allocated)
-    ]
+    """What a pod was given, per container, of every vendor and with the pieces of MIG cards. Raises `BadAnnotation`.
+
+    `asked` are the vendors by whose cards each container asks, the `init` init containers first.
+    """
     text = annotations.get(MIG_ALLOCATIONS, "")
     pieces = {
         (piece.container_index, piece.gpu_uuid, piece.device_index): piece.instance()
         for piece in (decode_mig_allocations(text) if text else ())
     }
+    found: list[Slots] = []
+    for vendor in vendors:
+        if annotations.get(vendor.allocated):
+            slots = decode_allocation(annotations[vendor.allocated], vendor=vendor.word, key=vendor.allocated)
+            found.append(_in_place(_with_pieces(slots, pieces), vendor, asked, init))
+    return tuple(tuple(share for each in slots for share in each) for slots in zip_longest(*found, fillvalue=()))
+
+
+def _with_pieces(slots: Slots, pieces: Mapping[tuple[int, str, int], MigInstance]) -> Slots:
+    """Shares with their pieces, which name the place of a share as it is written, not that of its container."""
     return tuple(
         tuple(
-            msgspec.structs.replace(share, instance=pieces.get((container, share.uuid, device)))
-            for each in slots
-            for device, share in enumerate(each)
+            msgspec.structs.replace(share, instance=pieces.get((place, share.uuid, device)))
+            for device, share in enumerate(slot)
         )
-        for container, slots in enumerate(zip_longest(*found, fillvalue=()))
+        for place, slot in enumerate(slots)
     )
+
+
+def _in_place(slots: Slots, vendor: Vendor, asked: Sequence[Collection[str]], init: int) -> Slots:
+    """The slots of one vendor in the places of the containers that they are for.
+
+    HAMi fills the places of containers without cards under the card's model, so that on most nodes they are missing
+    here; shares that then can't be told apart count as containers', which have theirs as long as the pod runs.
+    """
+    if len(slots) >= len(asked):
+        return slots
+    given = [slot for slot in slots if slot]
+    places = [place for place, words in enumerate(asked) if vendor.word in words]
+    if len(given) != len(places):
+        return ((),) * init + slots
+    by_place = dict(zip(places, given, strict=True))
+    return tuple(by_place.get(place, ()) for place in range(len(asked)))
 
 
 def by_vendor(containers: Sequence[Sequence[CardShare]]) -> dict[str, tuple[tuple[CardShare, ...], ...]]:

@@ -71,20 +71,33 @@ def node_cards(
     return tuple(replace(card, vendor=vendor.word, cores=vendor.registered_cores or card.cores) for card in cards)
 
 
+class CardsOn(msgspec.Struct, frozen=True, kw_only=True):
+    """The cards of a node, of every vendor that registers some there, and what of these registrations can't be read."""
+
+    cards: tuple[Card, ...]
+    unread: tuple[BadAnnotation, ...] = ()
+
+
 def cards_on(
     node: str,
     annotations: Mapping[str, str],
     capacity: Mapping[str, int],
     labels: Mapping[str, str] | None = None,
     vendors: Sequence[Vendor] = VENDORS,
-) -> tuple[Card, ...]:
-    """All cards of a node, of every vendor that registers some there. Raises `BadAnnotation`."""
-    return tuple(
-        card
-        for vendor in vendors
-        if _registers(vendor, annotations.get(vendor.register, ""), capacity) or _shows(vendor, capacity)
-        for card in node_cards(vendor, node, annotations, capacity, labels)
-    )
+    *,
+    before: Sequence[Card] = (),
+) -> CardsOn:
+    """All cards of a node; of a vendor whose registration can't be read those that it had `before`."""
+    found: list[Card] = []
+    unread: list[BadAnnotation] = []
+    for vendor in vendors:
+        if _registers(vendor, annotations.get(vendor.register, ""), capacity) or _shows(vendor, capacity):
+            try:
+                found.extend(node_cards(vendor, node, annotations, capacity, labels))
+            except BadAnnotation as bad:
+                unread.append(bad)
+                found.extend(card for card in before if card.vendor == vendor.word)
+    return CardsOn(cards=tuple(found), unread=tuple(unread))
 
 
 def _registers(vendor: Vendor, text: str, capacity: Mapping[str, int]) -> bool:

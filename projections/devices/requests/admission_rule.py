@@ -10,13 +10,20 @@ from projections.devices.requests.card_requests import read_request
 from projections.devices.requests.mutation import ContainerRequest, mutate
 from projections.devices.vendors.vendor import Vendor
 
-DEFAULT_SCHEDULER = "default-scheduler"
+DEFAULT_SCHEDULER, HAMI_SCHEDULER = "default-scheduler", "hami-scheduler"
+WEBHOOK, IGNORE = "hami.io/webhook", "ignore"
+"""A label by which HAMi leaves a pod alone, or all pods of a namespace."""
 NO_CONTAINERS = "no-containers"
 OTHER_SCHEDULER = "other-scheduler"
 PRIVILEGED = "privileged"
 NODE_ASSIGNED = "node-assigned"
 QUOTA = "quota"
 INVALID = "invalid"
+
+
+def is_ignored(labels: Mapping[str, str]) -> bool:
+    """Whether the labels of a pod, or of its namespace, keep HAMi's webhook from it."""
+    return labels.get(WEBHOOK) == IGNORE
 
 
 class Applicant(msgspec.Struct, frozen=True, kw_only=True):

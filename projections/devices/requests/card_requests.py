@@ -2,7 +2,8 @@
 
 All values are per card. A container that asks for cards, but neither for memory nor for cores of them, gets whole
 cards for itself alone. What HAMi cannot read makes it treat the container as asking for nothing; so does kuelog here,
-and its validation tells the user beforehand.
+and its validation tells the user beforehand. What HAMi's webhook refuses asks for nothing either, where it does not see
+the pod; else the pod is not let in at all (`projections.devices.requests.refused_pods`).
 """
 
 from collections.abc import Iterable, Mapping

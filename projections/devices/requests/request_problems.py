@@ -66,8 +66,8 @@ def _beyond_a_card(vendor: Vendor, asked: Mapping[str, Amount]) -> list[RequestP
     names = vendor.resources
     cores = asked.get(names.cores, 0)
     each = vendor.reading in (Reading.EACH, Reading.GIBIBYTES) and not vendor.rules.compute_units
-    written_by_hami = vendor.family == "iluvatar" and asked.get(names.count, 0) > 1
-    if not each or written_by_hami or not WHOLE_CARD < cores <= _INT32:
+    together = vendor.rules.cores_together and asked.get(names.count, 0) > 1
+    if not each or together or not WHOLE_CARD < cores <= _INT32:
         return []
     return [RequestProblem(resource=names.cores, message=f"{cores} is more than the {WHOLE_CARD} % that a card has")]
 

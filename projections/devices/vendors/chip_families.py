@@ -72,6 +72,7 @@ def iluvatar(word: str, resources: VendorResources | None = None) -> Vendor:
         allocated=f"hami.io/{word}-devices-allocated",
         use_uuid=pin_of(word),
         avoid_uuid=f"hami.io/no-use-{word}-uuid",
+        rules=Rules(cores_together=True),
     )
 
 

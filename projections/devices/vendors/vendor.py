@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import Enum
+from typing import assert_never
 
 import msgspec
 
@@ -80,6 +81,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """Cards are given whole, by their slots alone."""
     pairs: bool = False
     """Cards are given in pairs that share a board."""
+    cores_together: bool = False
+    """Cores of several cards are written for all of them together."""
     soft_split: bool = False
     """The pod may ask for a split by software, where the node has it."""
     picking: Picking = Picking.WALK
@@ -183,6 +186,26 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     """Pods want their whole cards linked where they do not say."""
     keeps_model: bool = False
     """Allocations name the model of the card instead of the vendor's word."""
+
+    def per_card(self) -> tuple[str, ...]:
+        """The resources whose amounts are meant for each of the cards that are asked for, and not for all together.
+
+        Rule: docs/rules/quota.md#device-totals
+        """
+        names = self.resources
+        cores = "" if self.rules.cores_together else names.cores
+        match self.reading:
+            case Reading.EACH | Reading.SIZES | Reading.GIBIBYTES:
+                return tuple(name for name in (names.memory, names.percent, cores) if name)
+            case Reading.TOGETHER | Reading.PROFILES | Reading.NEURON:
+                return ()
+            case _:
+                assert_never(self.reading)
+
+    def steering(self) -> tuple[str, ...]:
+        """The annotations by which a pod names the cards and models that it wants or does not want."""
+        uuids = (self.use_uuid, self.avoid_uuid, self.also_use_uuid, self.also_avoid_uuid)
+        return tuple(name for name in (*uuids, self.use_model, self.avoid_model) if name)
 
     def shown_in(self, capacity: Mapping[str, int]) -> bool:
         """Whether a node's capacity shows cards of this vendor."""

@@ -6,7 +6,6 @@ from events.card import Card
 from events.json_object import JsonMapping, object_at, objects_at
 from events.quantity import BadQuantity, to_units
 from events.whole_number import whole_number
-from projections.devices.annotations.bad_annotation import BadAnnotation
 from projections.devices.card_config import HAMI, CardConfig
 from projections.devices.fit.pick import MIG_MODE
 from projections.devices.registration.node_cards import cards_on
@@ -18,7 +17,7 @@ _COUNTED = "nvidia.com/gpu.count"
 
 
 def cards_of(node: JsonMapping, config: CardConfig = HAMI) -> tuple[Card, ...]:
-    """The cards that a node has registered; none where what it says can't be read."""
+    """The cards that a node has registered; none of a vendor where what it says of these can't be read."""
     meta, status = object_at(node, "metadata"), object_at(node, "status")
     capacity: dict[str, int] = {}
     for name, text in {**object_at(status, "allocatable"), **object_at(status, "capacity")}.items():
@@ -27,10 +26,7 @@ def cards_of(node: JsonMapping, config: CardConfig = HAMI) -> tuple[Card, ...]:
         except BadQuantity:
             continue  # What is no number holds no card.
     labels, annotations = object_at(meta, "labels"), object_at(meta, "annotations")
-    try:
-        return cards_on(str(meta.get("name")), annotations, capacity, labels, config.vendors)
-    except BadAnnotation:
-        return ()
+    return cards_on(str(meta.get("name")), annotations, capacity, labels, config.vendors).cards
 
 
 def most_cards(nodes: Mapping[str, JsonMapping], config: CardConfig = HAMI) -> int:

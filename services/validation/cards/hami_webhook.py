@@ -16,13 +16,21 @@ from projections.devices.annotations.steering import (
     parse_weights,
 )
 from projections.devices.card_config import HAMI, CardConfig
-from projections.devices.requests.admission_rule import DEFAULT_SCHEDULER, NODE_ASSIGNED, PRIVILEGED, Applicant, judge
+from projections.devices.requests.admission_rule import (
+    DEFAULT_SCHEDULER,
+    HAMI_SCHEDULER,
+    IGNORE,
+    NODE_ASSIGNED,
+    PRIVILEGED,
+    WEBHOOK,
+    Applicant,
+    is_ignored,
+    judge,
+)
 from projections.devices.requests.mutation import ContainerRequest
 from projections.devices.requests.request_problems import request_problems
 from services.validation.problem import Problem, warning
 
-_SCHEDULER = "hami-scheduler"
-_WEBHOOK, _IGNORE = "hami.io/webhook", "ignore"
 _FIELDS = {
     PRIVILEGED: ("spec.containers", "ask for no card, or run no container privileged"),
     NODE_ASSIGNED: ("spec.nodeName", "leave it out; a nodeSelector says where it may run"),
@@ -108,7 +116,7 @@ def _unseen(template: JsonMapping, field: str, namespace: JsonMapping, config: C
     spec = object_at(template, "spec")
     asked = [_asked(one) for part in ("initContainers", "containers") for one in objects_at(spec, part)]
     scheduler = str(spec.get("schedulerName") or DEFAULT_SCHEDULER)
-    if scheduler == _SCHEDULER or all(config.names.isdisjoint({*one.limits, *one.requests}) for one in asked):
+    if scheduler == HAMI_SCHEDULER or all(config.names.isdisjoint({*one.limits, *one.requests}) for one in asked):
         return []
     if scheduler != DEFAULT_SCHEDULER:
         return [
@@ -117,14 +125,14 @@ def _unseen(template: JsonMapping, field: str, namespace: JsonMapping, config: C
                 "NotPlacedByHami",
                 f"{scheduler} is to place a pod that asks for cards, and HAMi leaves such pods alone",
                 "no card is given to it, though one is reserved",
-                f"leave it out, or {_SCHEDULER}; if HAMi's own scheduler bears that name, it is right as it is",
+                f"leave it out, or {HAMI_SCHEDULER}; if HAMi's own scheduler bears that name, it is right as it is",
             )
         ]
     own, around = object_at(template, "metadata", "labels"), object_at(namespace, "metadata")
-    if own.get(_WEBHOOK) == _IGNORE:
-        return [_ignored(f"{field}.metadata.labels[{_WEBHOOK}]", "the label")]
-    if object_at(around, "labels").get(_WEBHOOK) == _IGNORE:
-        return [_ignored("metadata.namespace", f"the label {_WEBHOOK}: {_IGNORE} of namespace {around.get('name')}")]
+    if is_ignored(own):
+        return [_ignored(f"{field}.metadata.labels[{WEBHOOK}]", "the label")]
+    if is_ignored(object_at(around, "labels")):
+        return [_ignored("metadata.namespace", f"the label {WEBHOOK}: {IGNORE} of namespace {around.get('name')}")]
     return []
 
 
@@ -134,7 +142,7 @@ def _ignored(field: str, label: str) -> Problem:
         "IgnoredByHami",
         f"{label} keeps HAMi from a pod that asks for cards",
         "the default scheduler places it, and no card is given to it, though one is reserved",
-        f"leave the label out, or write out all that HAMi would add, schedulerName: {_SCHEDULER} with it",
+        f"leave the label out, or write out all that HAMi would add, schedulerName: {HAMI_SCHEDULER} with it",
     )
 
 
@@ -151,7 +159,7 @@ def _refused(spec: JsonMapping, annotations: Mapping[str, str], field: str, conf
         ),
         config.by_word,
         {},
-        scheduler=_SCHEDULER,
+        scheduler=HAMI_SCHEDULER,
         force=True,
         defaults=config.defaults,
     )

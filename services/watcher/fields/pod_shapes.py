@@ -9,13 +9,22 @@ from events.api.pods import ApiContainer, ApiTaint, ApiToleration, NodeSelectorT
 from events.claims import PodClaim
 from events.pod_set import ContainerShape, PodShape
 from events.selector import Effect, LabelSelector, NodeTerm, Operator, PreferredNodeTerm, Requirement, Taint, Toleration
+from projections.devices.requests.admission_rule import is_ignored
 from projections.devices.vendors.table import VENDORS
 from services.watcher.fields.problems import Refused, problem
 from services.watcher.fields.quantities import amounts
 
 _STEERING = (
     "hami.io/",
-    *sorted({f"{vendor.resources.count.partition('/')[0]}/" for vendor in VENDORS}),
+    *sorted(
+        {
+            f"{name.partition('/')[0]}/"
+            for vendor in VENDORS
+            # Some vendors have their annotations under another domain than their resources.
+            for name in (vendor.resources.count, *vendor.steering())
+        }
+        - {"hami.io/"}
+    ),
 )
 """How annotations begin that steer which cards a pod gets: HAMi's own, and those of each vendor."""
 
@@ -37,6 +46,7 @@ def pod_shape(template: PodTemplate, field: str) -> PodShape:
         tolerations=tolerations(spec.tolerations or ()),
         scheduler_name=spec.scheduler_name,
         device_annotations={name: annotations[name] for name in sorted(annotations) if name.startswith(_STEERING)},
+        unseen_by_hami=is_ignored(template.metadata.labels or {}),
         claims=tuple(
             PodClaim(
                 name=one.name,

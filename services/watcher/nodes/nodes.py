@@ -6,7 +6,7 @@ from events.api.jobs import ApiResourceQuota
 from events.api.labels import CARD_CORDON, CARDS_GATE, ELASTIC_JOB, FORCIBLE, POD_SET, WORKLOAD, WORKLOAD_SLICE_NAME
 from events.api.pods import ApiNode, ApiPod, PodTemplate
 from events.catalogue import Fact
-from events.control import ObjectRefused
+from events.control import ObjectProblem, ObjectRefused
 from events.device import CardQuotaObserved, DevicesRegistered, NodeLockObserved, NodeObserved, PodObserved
 from events.json_object import JsonMapping
 from events.timestamp import parse_timestamp
@@ -21,7 +21,7 @@ from projections.devices.registration.handshake import is_unanswered
 from projections.devices.registration.node_cards import cards_on
 from projections.devices.registration.node_lock import NODE_LOCK, parse_node_lock
 from projections.devices.registration.register_annotation import CORDON, PAIR_SCORES, decode_pair_scores
-from projections.devices.requests.card_requests import asks_for_cards
+from projections.devices.requests.card_requests import pod_card_requests
 from projections.devices.vendors.vendor import Vendor
 from services.jobs.kinds.table import COMPLETION_INDEX
 from services.jobs.pod_sets.scheduling_gates import waits_at
@@ -34,11 +34,11 @@ from services.watcher.fields.quantities import readable_amounts
 BIND_PHASE = "hami.io/bind-phase"
 
 
-def node_facts(value: JsonMapping, config: CardConfig = HAMI) -> list[Fact]:
-    """A Node: what it is, and the cards of every vendor that it registers.
+def node_facts(value: JsonMapping, config: CardConfig = HAMI, before: Fact | None = None) -> list[Fact]:
+    """A Node: what it is, and the cards of every vendor that it registers; `before` is what was told of its cards.
 
-    A registration that can't be read is reported as refused; the node itself is reported all the same, and its cards stay
-    as they were.
+    A registration that can't be read is reported as refused; the node and the cards of other vendors are reported all the
+    same, and the vendor's cards stay as they were.
     """
     found = read(value, ApiNode)
     meta = found.metadata
@@ -57,19 +57,15 @@ def node_facts(value: JsonMapping, config: CardConfig = HAMI) -> list[Fact]:
             allocatable=readable_amounts(found.status.allocatable),
         )
     ]
-    try:
-        facts.append(_registered(found, config))
-    except BadAnnotation as bad:
-        refused = problem(f"metadata.annotations[{bad.key}]", str(bad), "what the vendor's device plugin writes")
-        facts.append(ObjectRefused(kind="Node", namespace="", name=meta.name, uid=meta.uid, problems=(refused,)))
-        return facts
+    registered, problems = _registered(found, config, before if isinstance(before, DevicesRegistered) else None)
+    facts.append(registered)
     try:
         facts.append(_lock(meta.name, (meta.annotations or {}).get(NODE_LOCK, "")))
     except BadAnnotation as bad:
-        refused = problem(
-            f"metadata.annotations[{NODE_LOCK}]", f"{bad}; HAMi binds no pod here", "take the annotation away"
-        )
-        facts.append(ObjectRefused(kind="Node", namespace="", name=meta.name, uid=meta.uid, problems=(refused,)))
+        what = f"{bad}; HAMi binds no pod here"
+        problems.append(problem(f"metadata.annotations[{NODE_LOCK}]", what, "take the annotation away"))
+    if problems:
+        facts.append(ObjectRefused(kind="Node", namespace="", name=meta.name, uid=meta.uid, problems=tuple(problems)))
     return facts
 
 
@@ -81,11 +77,13 @@ def pod_fact(value: JsonMapping, config: CardConfig = HAMI, *, claims: bool = Fa
     found = read(value, ApiPod)
     meta, annotations = found.metadata, found.metadata.annotations or {}
     shape = pod_shape(PodTemplate(metadata=meta, spec=found.spec), "pod")
+    asked = pod_card_requests(shape, config).containers
+    words = [{request.vendor for request in requests} for requests in asked]
     try:
-        shares = pod_shares(annotations, config.vendors)
+        shares = pod_shares(annotations, config.vendors, asked=words, init=len(shape.init_containers))
     except BadAnnotation as bad:
         raise Refused([problem(f"metadata.annotations[{bad.key}]", str(bad))]) from bad
-    cardless = not shares and not asks_for_cards(shape, config)
+    cardless = not shares and not any(asked)
     topology = pod_topology(found)
     elastic = bool(annotations.get(WORKLOAD_SLICE_NAME))
     forcible = meta.deletion_timestamp is not None and annotations.get(FORCIBLE) == "true"
@@ -104,7 +102,7 @@ def pod_fact(value: JsonMapping, config: CardConfig = HAMI, *, claims: bool = Fa
         workload=f"{meta.namespace}/{workload}" if workload else "",
         pod_set=(meta.labels or {}).get(POD_SET, ""),
         shares=shares,
-        init=len(found.spec.init_containers or ()),
+        init=len(shape.init_containers),
         sidecars=shape.sidecars,
         init_done=any(one.type == "Initialized" and one.status == "True" for one in found.status.conditions or ()),
         terminating=meta.deletion_timestamp is not None,
@@ -133,25 +131,36 @@ def card_quota(value: JsonMapping) -> Fact:
     )
 
 
-def _registered(found: ApiNode, config: CardConfig) -> DevicesRegistered:
-    """The cards of a node. Raises `BadAnnotation`."""
+def _registered(
+    found: ApiNode, config: CardConfig, before: DevicesRegistered | None
+) -> tuple[DevicesRegistered, list[ObjectProblem]]:
+    """The cards of a node, and what of them can't be read and is as it was `before`."""
     name, annotations = found.metadata.name, found.metadata.annotations or {}
     allocatable = readable_amounts(found.status.allocatable)
     capacity = {**allocatable, **readable_amounts(found.status.capacity)}
-    cards = cards_on(name, annotations, capacity, found.metadata.labels, config.vendors)
-    vendors = {card.vendor for card in cards}
+    known = before.cards if before is not None else ()
+    read = cards_on(name, annotations, capacity, found.metadata.labels, config.vendors, before=known)
+    unread = list(read.unread)
+    vendors = {card.vendor for card in read.cards}
     scores = annotations.get(PAIR_SCORES, "")
+    try:
+        pair_scores = decode_pair_scores(scores) if scores else {}
+    except BadAnnotation as bad:
+        unread.append(bad)
+        pair_scores = before.pair_scores if before is not None else {}
     cordoned = {*names_in(annotations.get(CORDON, "")), *names_in(annotations.get(CARD_CORDON, ""))}
-    return DevicesRegistered(
+    registered = DevicesRegistered(
         node=name,
-        cards=cards,
+        cards=read.cards,
         cordoned=tuple(sorted(cordoned)),
-        pair_scores=decode_pair_scores(scores) if scores else {},
+        pair_scores=pair_scores,
         silent=tuple(v.word for v in config.vendors if v.word in vendors and _silent(v, annotations, allocatable)),
         soft_split=annotations.get(SOFT_SPLIT_NODE) == "true",
         never_soft_split=annotations.get(SOFT_SPLIT_NODE, "true") != "true",
         link_scores={name: annotations[name] for name in (LOSSES, SCORES) if name in annotations},
     )
+    instead = "what the vendor's device plugin writes"
+    return registered, [problem(f"metadata.annotations[{bad.key}]", str(bad), instead) for bad in unread]
 
 
 def _lock(node: str, text: str) -> NodeLockObserved:

@@ -1,3 +1,4 @@
+import pytest
 from msgspec.structs import replace
 
 from events.admission import AdmissionRefused, QuotaReserved
@@ -132,6 +133,38 @@ def test_card_memory_counts_for_every_card_of_a_container() -> None:
         told = platform("nvidia.com/gpu", "nvidia.com/gpumem").told(settings, asking(shape))
         told.decided()
         assert charged(told) == {"nvidia.com/gpu": 3, "nvidia.com/gpumem": memory}
+
+
+def test_a_percentage_of_card_memory_counts_for_every_card_of_a_container() -> None:
+    asked = {"nvidia.com/gpu": 2, "nvidia.com/gpumem-percentage": 50}
+    told = platform(*asked).told(SettingsObserved(devices=False), asking(one(asked)))
+    told.decided()
+    assert charged(told) == {"nvidia.com/gpu": 2, "nvidia.com/gpumem-percentage": 100}
+
+
+@pytest.mark.parametrize(
+    ("asked", "totals"),
+    [
+        ({"mthreads.com/vgpu": 2, "mthreads.com/sgpu-memory": 192, "mthreads.com/sgpu-core": 32}, {}),
+        ({"iluvatar.ai/BI-V150-vgpu": 2, "iluvatar.ai/BI-V150.vCore": 200}, {}),
+        (
+            {"iluvatar.ai/BI-V150-vgpu": 2, "iluvatar.ai/BI-V150.vMem": 10, "iluvatar.ai/BI-V150.vCore": 200},
+            {"iluvatar.ai/BI-V150.vMem": 20},
+        ),
+        ({"enflame.com/drs-gcu": 3, "enflame.com/gcu-memory": 20, "enflame.com/gcu-core": 50}, {}),
+        ({"aws.amazon.com/neuron": 2, "aws.amazon.com/neuroncore": 4}, {}),
+        ({"kunlunxin.com/vxpu": 2, "kunlunxin.com/vxpu-memory": 24576}, {"kunlunxin.com/vxpu-memory": 49152}),
+        ({"metax-tech.com/sgpu": 2, "metax-tech.com/vmemory": 8}, {"metax-tech.com/vmemory": 16}),
+        ({"amd.com/gpu": 2, "amd.com/gpucores": 50}, {"amd.com/gpucores": 100}),
+    ],
+    ids=lambda amounts: next(iter(amounts), ""),
+)
+def test_amounts_that_are_those_of_all_cards_together_are_charged_as_they_are(
+    asked: dict[str, int], totals: dict[str, int]
+) -> None:
+    told = platform(*asked, nominal=100_000).told(SettingsObserved(devices=False), asking(one(asked)))
+    told.decided()
+    assert charged(told) == {**asked, **totals}
 
 
 def test_a_transformation_by_the_cards_multiplies_what_counts_for_each_of_them_once() -> None:

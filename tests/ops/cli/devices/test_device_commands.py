@@ -94,6 +94,15 @@ def test_a_request_that_no_card_has_is_helped_by_nobody(run: str, tmp_path: Path
     assert "nobody could make room for it" in done.stdout
 
 
+def test_a_pod_that_hamis_webhook_refuses_fits_nowhere_and_is_told_why(run: str, tmp_path: Path) -> None:
+    text = (POD % 1000).replace("nvidia.com/gpumem", "nvidia.com/gpumem-percentage")
+    (tmp_path / "pod.yaml").write_text(text)
+    code, told = answer("devices", "fit", "-f", str(tmp_path / "pod.yaml"), "--data", run)
+    (found,) = told["objects"][0]["flavors"]
+    assert (code, found["fits"], found["placed"]["reason"]) == (1, False, "ExceedsCardCapacity")
+    assert "HAMi's webhook refuses them: nvidia.com/gpumem-percentage is 1000" in found["placed"]["message"]
+
+
 def test_drift_is_named_while_it_lasts_and_gone_at_the_end(run: str) -> None:
     code, told = answer("drift", "--data", run, "--at", "+60s")
     assert code == 1

@@ -144,7 +144,7 @@ def test_the_cards_of_all_vendors_on_a_node_are_read_together() -> None:
         {"hami.io/node-nvidia-register": "GPU-a,10,32768,100,NVIDIA-T4,0,true:"},
         {"cambricon.com/mlu.smlu.vcore": 200, "cambricon.com/mlu.smlu.vmemory": 384},
     )
-    assert [(card.uuid, card.vendor, card.memory) for card in found] == [
+    assert [(card.uuid, card.vendor, card.memory) for card in found.cards] == [
         ("GPU-a", "NVIDIA", 32768),
         ("n1-cambricon-mlu-0", "MLU", 49152),
         ("n1-cambricon-mlu-1", "MLU", 49152),

@@ -50,4 +50,4 @@ def test_a_node_of_enflame_that_cannot_cut_its_cards_is_refused(
 
 
 def test_a_registration_that_hami_has_marked_as_deleted_is_none() -> None:
-    assert cards_on("n", {"hami.io/node-amd-register": "Deleted_2026-11-28 10:00:00"}, {}) == ()
+    assert cards_on("n", {"hami.io/node-amd-register": "Deleted_2026-11-28 10:00:00"}, {}).cards == ()

@@ -1,7 +1,10 @@
+import pytest
 from msgspec import convert
 
 from events.api.pods import PodTemplate
 from events.selector import NodeTerm, Operator, PreferredNodeTerm, Requirement
+from projections.devices.vendors.table import VENDORS
+from projections.devices.vendors.vendor import Vendor
 from services.watcher.fields.pod_shapes import pod_shape
 
 
@@ -29,3 +32,18 @@ def test_a_node_that_is_asked_for_by_its_name_is_read_beside_what_is_asked_of_it
     named = Requirement(key="metadata.name", operator=Operator.IN, values=("n1",))
     zoned = Requirement(key="zone", operator=Operator.EXISTS)
     assert shape.node_terms == (NodeTerm(fields=(named,)), NodeTerm(expressions=(zoned,), fields=(named,)))
+
+
+@pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.word)
+def test_annotations_by_which_a_pod_chooses_cards_of_any_vendor_are_read_and_no_others(vendor: Vendor) -> None:
+    steering = {name: "x" for name in sorted(vendor.steering())}
+    template = convert({"metadata": {"annotations": {**steering, "team.io/note": "x"}}}, PodTemplate)
+    assert pod_shape(template, "pod").device_annotations == steering
+
+
+def test_a_label_by_which_hami_leaves_a_pod_alone_is_read() -> None:
+    def unseen(labels: dict[str, str]) -> bool:
+        return pod_shape(convert({"metadata": {"labels": labels}}, PodTemplate), "pod").unseen_by_hami
+
+    assert unseen({"hami.io/webhook": "ignore"})
+    assert not unseen({"hami.io/webhook": "no"}) and not unseen({})

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from events.card import CardShare
+from events.card import CardShare, MigInstance
 from events.control import ObjectMended, ObjectRefused
 from events.device import DevicesRegistered, NodeLockObserved, NodeObserved, PodObserved
+from projections.devices.card_use import CardUse, effective_use
 from services.watcher.view import View
 
 
@@ -129,6 +131,44 @@ def test_a_registration_that_cannot_be_read_leaves_the_cards_as_they_were_until_
     assert view.see("Node", node(nvidia=JSON)) == []
 
 
+DCU = "DCU-0,4,16384,60,DCU-K100,0,true:"
+ILL = JSON.replace("true", "false")
+
+
+def test_what_one_vendor_registers_is_told_though_that_of_another_cannot_be_read_which_keeps_its_cards() -> None:
+    view = View()
+    view.see("Node", node(nvidia=JSON, hygon=DCU))
+    told, refused = view.see("Node", node(nvidia=ILL, hygon="broken"))
+    assert isinstance(told, DevicesRegistered) and isinstance(refused, ObjectRefused)
+    assert [(card.uuid, card.healthy) for card in told.cards] == [("GPU-a", False), ("DCU-0", True)]
+    assert [one.field for one in refused.problems] == ["metadata.annotations[hami.io/node-dcu-register]"]
+    assert view.see("Node", node(nvidia=ILL, hygon="broken")) == []
+    assert [type(fact) for fact in view.see("Node", node(nvidia=ILL, hygon=DCU))] == [ObjectMended]
+
+
+def test_a_node_that_is_seen_first_with_a_registration_that_cannot_be_read_has_the_cards_of_the_others() -> None:
+    seen = View().see("Node", node(nvidia=JSON, hygon="broken"))
+    assert [type(fact) for fact in seen] == [NodeObserved, DevicesRegistered, ObjectRefused]
+    (told,) = (fact for fact in seen if isinstance(fact, DevicesRegistered))
+    assert [card.uuid for card in told.cards] == ["GPU-a"]
+
+
+def test_scores_of_pairs_that_cannot_be_read_stay_what_they_were_and_keep_no_card_from_being_told() -> None:
+    view = View()
+    view.see("Node", node(nvidia=JSON, scores='[{"uuid":"GPU-a"}]'))
+    told, refused = view.see("Node", node(nvidia=ILL, scores="nonsense"))
+    assert isinstance(told, DevicesRegistered) and isinstance(refused, ObjectRefused)
+    assert (told.cards[0].healthy, told.pair_scores) == (False, {"GPU-a": {}})
+
+
+def test_all_that_cannot_be_read_of_a_node_is_told_together_and_once() -> None:
+    view, value = View(), node(nvidia="nonsense", hygon="broken", lock="nonsense")
+    view.see("Node", node(nvidia=JSON))
+    (refused,) = view.see("Node", value)
+    assert isinstance(refused, ObjectRefused) and len(refused.problems) == 3
+    assert view.see("Node", value) == []
+
+
 LOCK = "2026-01-01T00:00:00Z,team,p"
 
 
@@ -175,6 +215,56 @@ def test_which_init_containers_of_a_pod_run_on_is_told_by_their_places() -> None
     value["spec"]["initContainers"] = [{"name": "loads"}, {"name": "serves", "restartPolicy": "Always"}]
     (told,) = View().see("Pod", value)
     assert isinstance(told, PodObserved) and (told.init, told.sidecars) == (2, (1,))
+
+
+GPU, ALLOCATED = "nvidia.com/gpu", "hami.io/vgpu-devices-allocated"
+GIVEN = CardShare(uuid="GPU-a", vendor="NVIDIA", memory=1000, cores=10)
+OTHER = CardShare(uuid="GPU-b", vendor="NVIDIA", memory=500, cores=5)
+
+
+def asking(init: tuple[str, ...], others: tuple[str, ...], given: str, **annotations: str) -> PodObserved:
+    """A pod that runs, whose init containers and others ask for a card of these resources, or for none."""
+
+    def containers(resources: tuple[str, ...]) -> list[dict[str, Any]]:
+        return [
+            {"name": f"c{at}", "resources": {"limits": {one: "1"} if one else {}}} for at, one in enumerate(resources)
+        ]
+
+    value = pod("Running", "n1", **{ALLOCATED: given}, **annotations)
+    value["spec"] |= {"initContainers": containers(init), "containers": containers(others)}
+    value["status"]["conditions"] = [{"type": "Initialized", "status": "True"}]
+    (told,) = View().see("Pod", value)
+    assert isinstance(told, PodObserved)
+    return told
+
+
+@pytest.mark.parametrize(
+    ("init", "others", "given", "shares"),
+    [
+        (("",), (GPU,), "GPU-a,NVIDIA,1000,10:;", ((), (GIVEN,))),
+        (("",), (GPU,), ";GPU-a,NVIDIA,1000,10:;", ((), (GIVEN,))),
+        ((GPU, ""), ("", GPU), "GPU-b,NVIDIA,500,5:;GPU-a,NVIDIA,1000,10:;", ((OTHER,), (), (), (GIVEN,))),
+        (("",), ("amd.com/gpu", GPU), "GPU-a,NVIDIA,1000,10:;", ((), (), (GIVEN,))),
+    ],
+)
+def test_a_share_is_that_of_the_container_that_asks_for_it_where_hami_wrote_no_place_for_the_others(
+    init: tuple[str, ...], others: tuple[str, ...], given: str, shares: tuple[tuple[CardShare, ...], ...]
+) -> None:
+    assert asking(init, others, given).shares == shares
+
+
+def test_shares_that_no_container_is_known_for_are_held_whether_the_init_containers_are_over_or_not() -> None:
+    told = asking((GPU,), (GPU,), "GPU-a,NVIDIA,1000,10:;")
+    assert told.shares == ((), (GIVEN,))
+    used = effective_use(told.shares, told.init, sidecars=told.sidecars, init_done=told.init_done)
+    assert used == {"GPU-a": CardUse(1, 1000, 10)}
+
+
+def test_a_piece_of_a_card_stays_with_its_share_where_hami_wrote_no_place_for_containers_without_cards() -> None:
+    pieces = '[{"gpuUUID":"GPU-a","profile":"1g.5gb","placement":{"start":6,"size":1}}]'
+    told = asking(("",), (GPU,), "GPU-a,NVIDIA,1000,10:;", **{"hami.io/vgpu-mig-allocations": pieces})
+    piece = MigInstance(profile="1g.5gb", start=6, size=1)
+    assert told.shares == ((), (msgspec.structs.replace(GIVEN, instance=piece),))
 
 
 def test_cards_given_to_a_pod_that_is_not_bound_yet_count_already() -> None:

@@ -58,7 +58,7 @@ def test_a_card_that_fails_is_reported_so_and_no_other() -> None:
     set_card_health(made.store, "n1", "GPU-n1-1", healthy=False)
     node = made.store.get("nodes", ("", "n1"))
     assert node is not None
-    assert [card.healthy for card in cards_on("n1", node["metadata"]["annotations"], {})] == [True, False]
+    assert [card.healthy for card in cards_on("n1", node["metadata"]["annotations"], {}).cards] == [True, False]
     with pytest.raises(ApiFailure):
         set_card_health(made.store, "n1", "GPU-n2-0", healthy=False)
     with pytest.raises(ApiFailure):
