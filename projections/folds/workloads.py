@@ -57,6 +57,7 @@ from projections.workloads.lifecycle import (
     true_condition,
     with_condition,
 )
+from projections.workloads.other_pods import noting_others
 from projections.workloads.pods import ends_last_attempt, found_running, runs_without_admission, with_waiting_for_pods
 from projections.workloads.pods_ready import pods_ready
 from projections.workloads.preemption_gates import with_preemption_gate, with_preemption_gates
@@ -283,7 +284,7 @@ def change(world: PreemptionState, workload: Workload, event: WorkloadChanged, p
         spec = replace(spec, elastic=True)  # Its slices stay those of one job (docs/rules/elastic.md#stays).
     if workload.owner is not None:
         spec = replace(spec, active=workload.spec.active)  # A job says nothing of it: its Workload object does.
-    changed = replace(workload, spec=spec, generation=event.generation)
+    changed = noting_others(workload, replace(workload, spec=spec, generation=event.generation))
     changed = with_waiting_for_pods(with_preemption_gates(world.settings, changed, position), position)
     if _has_to_show(workload, changed):
         changed = replace(changed, seen=position.sequence)

@@ -14,6 +14,7 @@ from events.admission import AdmissionRefused, PreemptionRequested
 from events.device import PodPlacement
 from events.event import Millis
 from events.no_entries import no_entries
+from events.pod_set import PodSet
 from events.provisioning import ProvisioningOrdered
 from events.workload import (
     CheckState,
@@ -61,6 +62,8 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     borrow_level: int = 0
     considered: str = ""
     """What became of the flavors that were tried, where there is anything to say."""
+    reserved_for: tuple[PodSet, ...] = ()
+    """What quota was reserved for, where its job asks for other pods by now."""
 
 
 class SecondPass(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -4,9 +4,11 @@ import pytest
 from msgspec.structs import replace
 
 from events.control import ObjectRemoved
+from events.pod_set import ContainerShape, PodSet, PodShape
 from events.quota import CheckRule, ClusterQueueObserved, LocalQueueObserved, StopPolicy
-from events.selector import LabelSelector
+from events.selector import LabelSelector, Toleration
 from events.settings import PodsReadyRule
+from events.slices import WorkloadSliceResized
 from events.upkeep import BackoffSet, ChecksRequired, DeactivationOrdered, DeactivationSettled
 from events.workload import (
     CheckState,
@@ -32,6 +34,12 @@ from tests.services.queue_manager.waiting_room import (
 )
 
 JOB = Owner(kind="Job", name="j", uid="j")
+(MAIN,) = SPEC.pod_sets
+
+
+def tolerating(pods: PodSet) -> PodSet:
+    spot = Toleration(key="spot", operator="Exists")
+    return replace(pods, shape=replace(pods.shape, tolerations=(spot,)))
 
 
 def test_a_rejected_check_deactivates_step_by_step_and_the_quota_returns_when_the_pods_are_gone() -> None:
@@ -72,6 +80,75 @@ def test_who_asks_for_other_pods_than_it_was_let_in_with_stops_and_queues_again_
     assert isinstance(released, QuotaReleased) and not released.withdrawn
     assert room.told("Requeued") == ("True", "NoMatchingWorkload", message)
     assert room.workload.line == "cq" and room.workload.spec.pod_sets[0].count == 3
+
+
+def _big(pods: PodSet) -> PodSet:
+    return replace(pods, shape=PodShape(containers=(ContainerShape(name="main", requests={"cpu": 64_000}),)))
+
+
+def _reserved(*pod_sets: PodSet, admitted_at: int | None = None) -> Room:
+    """A job that holds quota for these pod sets and waits for a check."""
+    state = CheckState.PENDING if admitted_at is None else CheckState.READY
+    room = Room(checks=(CheckRule(name="c"),))
+    spec = replace(SPEC, pod_sets=pod_sets)
+    return room.tell(submitted(spec, reserved=True, admitted_at=admitted_at, checks=(check("c", state),), owner=JOB))
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ((_big(MAIN),), "other pods for main than it was let in with"),
+        ((replace(MAIN, minimum=1),), "other pods for main than it was let in with"),
+        ((tolerating(MAIN),), "other pods for main than it was let in with"),
+        ((MAIN, replace(MAIN, name="more", count=7)), "7 pods for more, which was let in with none"),
+        (
+            (replace(MAIN, name="other"),),
+            "no pods for main, which was let in with 1, and 1 pods for other, which was let in with none",
+        ),
+    ],
+    ids=["larger", "may be fewer", "tolerates", "one more", "renamed"],
+)
+@pytest.mark.parametrize("admitted_at", [None, MINUTE], ids=["waits for checks", "is to start"])
+def test_whose_pods_change_before_they_run_loses_its_quota_and_asks_for_what_it_is_by_now(
+    asked: tuple[PodSet, ...], told: str, admitted_at: int | None
+) -> None:
+    room = _reserved(MAIN, admitted_at=admitted_at)
+    assert room.steps() == []
+    room.tell(WorkloadChanged(workload=KEY, spec=replace(SPEC, pod_sets=asked)))
+    first = room.step()
+    assert first == [EvictionOrdered(workload=KEY, reason="NoMatchingWorkload", message=f"The job asks for {told}")]
+    if admitted_at is not None:
+        room.tell(PodsGone(workload=KEY, decision=f"LOG_0/{room.workload.stops.stopped_by}"))
+    room.steps()
+    assert not room.workload.reserved and room.workload.spec.pod_sets == asked
+
+
+def test_how_few_pods_may_run_can_t_be_raised_under_who_was_let_in_with_fewer() -> None:
+    room = _reserved(replace(MAIN, count=10, minimum=1))
+    assert room.steps() == []
+    room.tell(WorkloadChanged(workload=KEY, spec=replace(SPEC, pod_sets=(replace(MAIN, count=10, minimum=8),))))
+    assert [type(one) for one in room.steps()][:2] == [EvictionOrdered, QuotaReleased]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [MAIN, replace(MAIN, shape=replace(MAIN.shape, raw_shape="spelled out"))],
+    ids=["as before", "spelled otherwise"],
+)
+def test_whose_pods_are_again_what_quota_was_reserved_for_keeps_it(asked: PodSet) -> None:
+    room = _reserved(MAIN)
+    room.tell(*(WorkloadChanged(workload=KEY, spec=replace(SPEC, pod_sets=(one,))) for one in (_big(MAIN), asked)))
+    assert room.steps() == [] and room.workload.reserved
+
+
+def test_an_elastic_job_whose_pods_become_other_ones_before_they_run_loses_its_quota() -> None:
+    room = Room(checks=(CheckRule(name="c"),))
+    spec = replace(SPEC, elastic=True, pod_sets=(replace(MAIN, count=1),))
+    room.tell(submitted(spec, reserved=True, checks=(check("c", CheckState.PENDING),), owner=JOB))
+    room.tell(WorkloadChanged(workload=KEY, spec=replace(spec, pod_sets=(_big(MAIN),))))
+    said = room.steps()
+    assert [type(one) for one in said][:3] == [EvictionOrdered, QuotaReleased, WorkloadSliceResized]
+    assert room.workload.spec.pod_sets == (_big(MAIN),)
 
 
 def test_a_group_that_lacks_a_pod_says_that_all_of_it_is_evicted_once_it_is() -> None:
