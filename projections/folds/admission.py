@@ -387,4 +387,6 @@ def _ran(workload: Workload, position: LogPosition) -> Millis:
         return 0
     if over is not None and over.reason == "DeactivatedDueToMaximumExecutionTimeExceeded":
         return 0
+    if workload.stops.deactivated_by > workload.stops.stopped_by and not workload.spec.variant_of:
+        return 0  # Of who is evicted already a rule ends the time alone.
     return max(position.at - admitted.since, 0)

@@ -18,6 +18,7 @@ from events.workload import (
     QuotaReleased,
     WorkloadChanged,
     WorkloadDeactivated,
+    WorkloadParked,
     WorkloadSwitched,
 )
 from tests.services.queue_manager.waiting_room import (
@@ -275,6 +276,21 @@ def test_time_used_before_counts_and_starts_anew_after_the_deactivation() -> Non
     room.tell(PodsGone(workload=KEY, decision="1"))
     assert any(isinstance(one, QuotaReleased) for one in room.steps())
     assert room.workload.stops.past_execution == 0
+
+
+def test_whose_time_is_up_while_the_pods_of_its_eviction_still_end_is_deactivated_and_not_let_in_again() -> None:
+    spec = replace(SPEC, max_execution=10 * MINUTE)
+    room = Room(submitted(spec, reserved=True, admitted_at=51 * MINUTE, owner=JOB))
+    room.tell(EvictionOrdered(workload=KEY, reason="Preempted", message="for another one"))
+    assert room.steps() == [] and room.world.next_deadline() == 61 * MINUTE
+    room.at = 61 * MINUTE
+    assert [type(one) for one in room.steps()] == [DeactivationOrdered, WorkloadDeactivated, DeactivationSettled]
+    assert room.told("Evicted") == ("True", "Preempted", "for another one") and room.workload.reserved
+    room.at = 63 * MINUTE
+    room.tell(PodsGone(workload=KEY, decision=f"LOG_0/{room.workload.stops.stopped_by}"))
+    said = room.steps()
+    assert [type(one) for one in said] == [QuotaReleased, WorkloadParked]
+    assert room.workload.stops.past_execution == 0, "once it is active again its time starts anew"
 
 
 def test_the_quota_of_a_workload_without_a_job_returns_when_whoever_runs_it_says_that_it_stopped_after_this_eviction() -> (
