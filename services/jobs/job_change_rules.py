@@ -43,7 +43,7 @@ def job_problems(old: JsonObject | None, new: JsonObject, settings: SettingsObse
     kind = kinds_of(settings).of(str(new.get("apiVersion") or ""), str(new.get("kind") or ""))
     if kind is None:
         return []
-    found = gates_changed(old, new)
+    found = [*gates_changed(old, new), *_time_problems(new, {} if old is None else labels_of(old))]
     if old is None:
         return [*found, *label_name_problems(new, {}), *_fewer(kind, new), *_said_problems(kind, new)]
     found += label_name_problems(new, labels_of(old))
@@ -76,6 +76,15 @@ def label_name_problems(job: JsonObject, before: JsonMapping) -> list[Problem]:
             what = f"{name!r} can be no name of an object: {', '.join(reasons)}"
             found.append(invalid(f"metadata.labels[{label}]", name, what, "the name of one that is there"))
     return found
+
+
+def _time_problems(job: JsonObject, before: JsonMapping) -> list[Problem]:
+    """What is wrong with the seconds that a job may run for, where it did not say so before: it would wait for ever."""
+    seconds = labels_of(job).get(MAX_EXEC_TIME_SECONDS)
+    if seconds is None or seconds == before.get(MAX_EXEC_TIME_SECONDS) or whole_number(seconds):
+        return []
+    field = f"metadata.labels[{MAX_EXEC_TIME_SECONDS}]"
+    return [invalid(field, seconds, "should be a whole number greater than 0", "e.g. 3600")]
 
 
 def _said_problems(kind: JobKind, job: JsonObject) -> list[Problem]:

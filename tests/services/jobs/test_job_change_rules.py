@@ -112,3 +112,19 @@ def test_a_pod_that_runs_stays_in_the_workload_that_it_names() -> None:
     gate = "kueue.x-k8s.io/admission"
     assert told(pod("a"), pod("b")) == [(f"metadata.labels[{PREBUILT}]", "field is immutable")]
     assert told(pod("a", gate), pod("b", gate)) == []
+
+
+LIMIT = "kueue.x-k8s.io/max-exec-time-seconds"
+LIMIT_AT = f"metadata.labels[{LIMIT}]"
+
+
+@pytest.mark.parametrize("seconds", ["abc", "0", "-5", "1.5", ""])
+def test_how_long_a_job_may_run_is_a_whole_number_of_seconds(seconds: str) -> None:
+    refused = [(LIMIT_AT, "should be a whole number greater than 0")]
+    assert told(None, labelled({LIMIT: seconds}, suspended=True)) == refused
+    assert told(labelled({LIMIT: "60"}, suspended=True), labelled({LIMIT: seconds}, suspended=True)) == refused
+    stored = labelled({LIMIT: seconds}, suspended=True)
+    assert told(stored, stored) == [], "that was stored before"
+    pod = {**labelled({LIMIT: seconds}), "apiVersion": "v1", "kind": "Pod"}
+    assert told(None, pod) == refused
+    assert told(None, labelled({LIMIT: "60"})) == told(None, labelled({})) == []
