@@ -31,6 +31,7 @@ from projections.feature_gates import enabled
 from projections.flavors.considered import considered_text
 from projections.folds.eviction import evicted, preempted
 from projections.folds.held_domains import hold_domains, leave_domains
+from projections.folds.local_queue import in_next_queue
 from projections.log_position import LogPosition
 from projections.preemption.claims import end_claim
 from projections.preemption.protection_by_time import begin_protection
@@ -185,6 +186,7 @@ def _reserve(world: PreemptionState, workload: Workload, event: QuotaReserved, p
     if workload.admission is not None:
         # The cards' partition may have read off the object what was decided, ahead of the decision.
         release_quota(world.quota, world.holding, world.trail, workload)
+        workload = in_next_queue(world, workload)
     if workload.line:
         line = world.lines.of(workload.line)
         line.remove(world.trail, workload.key)
@@ -337,7 +339,7 @@ def _release(world: PreemptionState, workload: Workload, event: QuotaReleased, p
     give_back(world, workload)
     before = workload
     workload = replace(
-        workload,
+        in_next_queue(world, workload),
         admission=None,
         devices=None,
         attempt=None,

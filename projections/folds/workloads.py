@@ -30,6 +30,7 @@ from projections.feature_gates import enabled
 from projections.folds.admission import give_back
 from projections.folds.adoption import adopt, is_of_others
 from projections.folds.held_domains import hold_domains
+from projections.folds.local_queue import in_next_queue, index, unindex, with_spec
 from projections.folds.refused_objects import accept
 from projections.folds.taken_over_dispatch import take_over_choice, take_over_dispatch
 from projections.log_position import LogPosition
@@ -41,8 +42,6 @@ from projections.queues.enqueue import depends_on_namespace, reclass
 from projections.queues.equivalence import equivalence_of
 from projections.queues.order import put_in_line
 from projections.quota.charge_quota import charge_quota, recharge
-from projections.sorted_keys import SortedKeys
-from projections.trail import Trail
 from projections.workloads.changed_part import changed_part
 from projections.workloads.decision_mark import number_in
 from projections.workloads.in_cluster import InCluster
@@ -219,7 +218,7 @@ def submit(world: PreemptionState, event: WorkloadSubmitted, position: LogPositi
     kind, name = (event.owner.kind, event.owner.name) if event.owner else ("Workload", workload.name)
     accept(world, kind, workload.namespace, name)
     world.put_workload(workload)
-    _index(world.by_local_queue, world.trail, workload)
+    index(world, workload)
     _charge_adopted(world, workload)
     if event.adopted is not None:
         take_over_dispatch(world, workload, event.adopted)
@@ -237,7 +236,7 @@ def _take_over(world: PreemptionState, workload: Workload, told: DecidedElsewher
         take_over_choice(world, workload, told)
         return
     left = replace(
-        leave(world, workload),
+        in_next_queue(world, leave(world, workload)),
         admission=None,
         devices=None,
         attempt=None,
@@ -276,15 +275,15 @@ def _asked(settings: SettingsObserved, spec: WorkloadSpec) -> WorkloadSpec:
 
 def change(world: PreemptionState, workload: Workload, event: WorkloadChanged, position: LogPosition) -> None:
     """A workload asks for something else; in its line it is placed anew."""
-    moved = workload.spec.queue != event.spec.queue
-    if moved:
-        _unindex(world.by_local_queue, world.trail, workload)
     spec = _asked(world.settings, event.spec)
     if workload.spec.elastic:
         spec = replace(spec, elastic=True)  # Its slices stay those of one job (docs/rules/elastic.md#stays).
     if workload.owner is not None:
         spec = replace(spec, active=workload.spec.active)  # A job says nothing of it: its Workload object does.
-    changed = noting_others(workload, replace(workload, spec=spec, generation=event.generation))
+    changed = replace(noting_others(workload, with_spec(workload, spec)), generation=event.generation)
+    moved = workload.spec.queue != changed.spec.queue
+    if moved:
+        unindex(world, workload)
     changed = with_waiting_for_pods(with_preemption_gates(world.settings, changed, position), position)
     if _has_to_show(workload, changed):
         changed = replace(changed, seen=position.sequence)
@@ -293,7 +292,7 @@ def change(world: PreemptionState, workload: Workload, event: WorkloadChanged, p
     if changed.admission is not None:
         _note_victim(world, changed.admission.cluster_queue, workload, changed)
     if moved:
-        _index(world.by_local_queue, world.trail, changed)
+        index(world, changed)
     if moved or changed.equivalence != workload.equivalence:
         # The victims were chosen for what it asked for before.
         end_request(world.requests, world.answered, world.trail, workload.key)
@@ -370,18 +369,8 @@ def drop_workload(world: PreemptionState, key: str) -> None:
     _forget(world, world.workloads[key])
 
 
-def _index(by_local_queue: dict[str, SortedKeys], trail: Trail, workload: Workload) -> None:
-    by_local_queue.setdefault(workload.local_queue, SortedKeys()).add(trail, workload.key)
-
-
-def _unindex(by_local_queue: dict[str, SortedKeys], trail: Trail, workload: Workload) -> None:
-    keys = by_local_queue.get(workload.local_queue)
-    if keys is not None:
-        keys.remove(trail, workload.key)
-
-
 def _forget(world: PreemptionState, workload: Workload) -> None:
-    _unindex(world.by_local_queue, world.trail, workload)
+    unindex(world, workload)
     world.trail.drop(world.workloads, workload.key)
     world.trail.drop(world.second_passes, workload.key)
     world.trail.drop(world.rejected, workload.key)

@@ -64,6 +64,8 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What became of the flavors that were tried, where there is anything to say."""
     reserved_for: tuple[PodSet, ...] = ()
     """What quota was reserved for, where its job asks for other pods by now."""
+    next_queue: str = ""
+    """The local queue that its job names by now, where that is another one than quota was reserved through."""
 
 
 class SecondPass(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -167,6 +169,11 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def local_queue(self) -> str:
         """The key of its local queue, `namespace/name`."""
         return f"{self.namespace}/{self.spec.queue}"
+
+    @property
+    def named_queue(self) -> str:
+        """The queue that its job names: its own, or the one in which it is to queue once it has lost its quota."""
+        return (self.admission.next_queue if self.admission is not None else "") or self.spec.queue
 
     def condition(self, kind: str) -> Condition | None:
         """The condition of that type, if it was ever set."""

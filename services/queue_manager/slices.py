@@ -58,6 +58,7 @@ def _stopped(workload: Workload, newest: Workload) -> list[Decision]:
 def _larger(world: WorkloadState, workload: Workload, at: Millis) -> Decision:
     spec = replace(
         workload.spec,
+        queue=workload.named_queue,
         pod_sets=workload.resizing.wanted,
         active=True,
         slice_name=first_slice_name(workload),
