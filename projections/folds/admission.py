@@ -353,7 +353,7 @@ def _release(world: PreemptionState, workload: Workload, event: QuotaReleased, p
     reason = event.reason if event.withdrawn else PENDING
     if workload.spec.variant_of:
         _share_time(world, workload, _ran(before, position))
-    workload = without_quota(workload, world.settings, reason, event.message, position)
+    workload = waits_for_start(without_quota(workload, world.settings, reason, event.message, position), position)
     if not event.withdrawn:
         alone = is_single_pod(workload)
         status = ConditionStatus.TRUE if comes_back(event.reason, alone=alone) else ConditionStatus.FALSE

@@ -179,9 +179,10 @@ def test_checks_to_be_tried_again_move_the_back_off_first_and_evict_then() -> No
 def test_an_eviction_leaves_checks_as_they_are_that_nobody_has_answered_yet() -> None:
     room = Room(checks=(CheckRule(name="a"), CheckRule(name="b")))
     asked = replace(check("b", CheckState.PENDING, since=SECOND), message="somebody looks at it")
-    room.tell(submitted(reserved=True, checks=(check("a", CheckState.RETRY), asked)))
+    room.tell(submitted(reserved=True, checks=(check("a", CheckState.RETRY, after=90 * SECOND), asked)))
     room.steps()
     told = {name: (one.message, one.since) for name, one in room.workload.checks.items()}
+    assert room.workload.checks["a"].requeue_after == 90 * SECOND, "as under Kueue: who answers next may change that"
     assert told == {
         "a": ("Reset to Pending after eviction. Previously: Retry", room.at),
         "b": ("somebody looks at it", SECOND),
