@@ -193,7 +193,9 @@ REASONS = (
         "its message is in `status.admissionChecks`; then set `spec.active` to true",
     ),
     KnownReason(_E, "WorkloadDeleted", "somebody deletes its Workload; it stops first and is let in anew"),
-    KnownReason(_E, "NoMatchingWorkload", "its job asks for other pods while it runs; it stops and is let in anew"),
+    KnownReason(
+        _E, "NoMatchingWorkload", "its job asks for other pods than it was let in with; it stops and is let in anew"
+    ),
     KnownReason(_P, "InClusterQueue", "for a more urgent one of its own queue"),
     KnownReason(_P, "InCohortReclamation", "for the owner of the quota that it had borrowed"),
     KnownReason(_P, "InCohortFairSharing", "for a queue with a smaller share"),

@@ -95,7 +95,7 @@ def reachable(world: Configuration, copies: Mapping[str, RemoteWorkloadObserved]
 def asks_alike(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
     """Whether what stands in a cluster for a workload has its queue, pods and priority, be it a copy or a question."""
     return (
-        copy.queue == workload.spec.queue
+        copy.queue == workload.named_queue
         and copy.counts == counts_of(workload)
         and copy.priority == workload.spec.priority
     )
@@ -105,7 +105,7 @@ def in_sync(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
     """Whether a copy asks for what the workload asks for, or can be made to without ending it."""
     return (
         copy.active
-        and copy.queue == workload.spec.queue
+        and copy.queue == workload.named_queue
         and (copy.counts == counts_of(workload) or _may_shrink(workload, copy))
         and _may_run_as_long(workload, copy)
         and (_same_priority(workload, copy) or _may_change_class(workload, copy))

@@ -28,6 +28,8 @@ class Course(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=
 
     local_queue: str
     """`namespace/name`."""
+    next_queue: str = ""
+    """The local queue in which it is once it has given its quota back, where that is another one (docs/rules/objects.md#immutable)."""
     uid: str = ""
     """Of the workload; empty where it was stored by a version that did not keep it."""
     priority_class: str = ""
@@ -112,6 +114,9 @@ def course_of(workload: Workload) -> Course:
     return _course(
         Course(
             local_queue=workload.local_queue,
+            next_queue=""
+            if workload.named_queue == workload.spec.queue
+            else local_queue_of(workload.key, workload.named_queue),
             uid=workload.uid,
             priority_class=class_of(workload.spec.priority_class),
             created_at=workload.created_at,
@@ -137,7 +142,7 @@ def taken_over(course: Course, told: DecidedElsewhere) -> Course:
     queue = status.cluster_queue or course.cluster_queue
     checked = course.checked or bool(status.checks)
     found = msgspec.structs.replace(
-        course, cluster_queue=queue, checked=checked, decided=course.decided.taken_over(decided)
+        in_next_queue(course), cluster_queue=queue, checked=checked, decided=course.decided.taken_over(decided)
     )
     return _course(found, {one.type: one for one in status.conditions}, status.evictions)
 
@@ -168,6 +173,18 @@ def _true(condition: Condition) -> bool:
 def _since(conditions: Mapping[str, Condition], kind: str) -> Millis | None:
     found = conditions.get(kind)
     return found.since if found is not None and _true(found) else None
+
+
+def moved(course: Course, queue: str, *, at_once: bool) -> Course:
+    """In the local queue that its job names by now, or to be there later."""
+    if at_once:
+        return course if queue == course.local_queue else replace(course, local_queue=queue)
+    return replace(course, next_queue="" if queue == course.local_queue else queue)
+
+
+def in_next_queue(course: Course) -> Course:
+    """Without quota it is in the queue that its job names by now."""
+    return replace(course, local_queue=course.next_queue, next_queue="") if course.next_queue else course
 
 
 def requeued(course: Course, at: Millis, *, allowed: bool) -> Course:

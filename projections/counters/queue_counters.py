@@ -44,7 +44,9 @@ from projections.counters.counted_so_far import CountedSoFar
 from projections.counters.course import (
     Course,
     class_of,
+    in_next_queue,
     local_queue_of,
+    moved,
     requeued,
     sliced,
     submitted,
@@ -173,8 +175,8 @@ class QueueCounters:
                 queue, named = local_queue_of(key, event.spec.queue), class_of(event.spec.priority_class)
                 for gate in let_through(course.waiting, event.spec):
                     self._let_through(gate, course, at)
-                waiting = waiting_members(event.spec)
-                self._put(key, replace(course, local_queue=queue, priority_class=named, waiting=waiting))
+                course = moved(course, queue, at_once=course.reserved_at is None or self._variants.has(key))
+                self._put(key, replace(course, priority_class=named, waiting=waiting_members(event.spec)))
             case WorkloadQueued() | WorkloadParked() if course.reserved_at is None and event.cluster_queue:
                 self._put(key, replace(course, cluster_queue=event.cluster_queue))
             case DecidedElsewhere() if not self._variants.has(key):
@@ -266,7 +268,7 @@ class QueueCounters:
 
     def _reserve(self, key: str, course: Course, event: QuotaReserved, at: Millis) -> None:
         course = replace(
-            course,
+            in_next_queue(course),
             cluster_queue=event.cluster_queue,
             checked=course.checked or bool(event.checks),
             reserved_at=at,
@@ -322,6 +324,7 @@ class QueueCounters:
             self._took("kueue_workload_eviction_latency_seconds", at - since, course.cluster_queue, reason)
         if not event.withdrawn:
             course = requeued(course, at, allowed=comes_back(event.reason, alone=course.alone))
+        course = in_next_queue(course)
         self._put(key, replace(course, reserved_at=None, admitted_at=None, ready_at=None, nominated=()))
 
     def _dispatch(self, event: ClustersNominated | ClusterChosen) -> None:

@@ -31,6 +31,7 @@ from projections.feature_gates import enabled
 from projections.flavors.considered import considered_text
 from projections.folds.eviction import evicted, preempted
 from projections.folds.held_domains import hold_domains, leave_domains
+from projections.folds.local_queue import in_next_queue
 from projections.log_position import LogPosition
 from projections.preemption.claims import end_claim
 from projections.preemption.protection_by_time import begin_protection
@@ -185,6 +186,7 @@ def _reserve(world: PreemptionState, workload: Workload, event: QuotaReserved, p
     if workload.admission is not None:
         # The cards' partition may have read off the object what was decided, ahead of the decision.
         release_quota(world.quota, world.holding, world.trail, workload)
+        workload = in_next_queue(world, workload)
     if workload.line:
         line = world.lines.of(workload.line)
         line.remove(world.trail, workload.key)
@@ -338,7 +340,7 @@ def _release(world: PreemptionState, workload: Workload, event: QuotaReleased, p
     give_back(world, workload)
     before = workload
     workload = replace(
-        workload,
+        in_next_queue(world, workload),
         admission=None,
         devices=None,
         attempt=None,
@@ -352,7 +354,7 @@ def _release(world: PreemptionState, workload: Workload, event: QuotaReleased, p
     reason = event.reason if event.withdrawn else PENDING
     if workload.spec.variant_of:
         _share_time(world, workload, _ran(before, position))
-    workload = without_quota(workload, world.settings, reason, event.message, position)
+    workload = waits_for_start(without_quota(workload, world.settings, reason, event.message, position), position)
     if not event.withdrawn:
         alone = is_single_pod(workload)
         status = ConditionStatus.TRUE if comes_back(event.reason, alone=alone) else ConditionStatus.FALSE
@@ -388,4 +390,6 @@ def _ran(workload: Workload, position: LogPosition) -> Millis:
         return 0
     if over is not None and over.reason == "DeactivatedDueToMaximumExecutionTimeExceeded":
         return 0
+    if workload.stops.deactivated_by > workload.stops.stopped_by and not workload.spec.variant_of:
+        return 0  # Of who is evicted already a rule ends the time alone.
     return max(position.at - admitted.since, 0)

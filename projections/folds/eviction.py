@@ -83,6 +83,7 @@ def _reset(check: CheckStatus, position: LogPosition) -> CheckStatus:
         state=CheckState.PENDING,
         message=f"Reset to Pending after eviction. Previously: {check.state}",
         since=position.at,
+        requeue_after=check.requeue_after,
         decided=position.sequence,
         retries=check.retries + (1 if check.state is CheckState.RETRY else 0),
     )

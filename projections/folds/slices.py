@@ -118,7 +118,7 @@ def _ask_for_other_size(
     for one in live:
         own = one.spec
         spec = replace(event.spec, pod_sets=own.pod_sets, slice_name=own.slice_name, replaces=own.replaces)
-        if spec != own:
+        if spec != replace(own, queue=one.named_queue):
             change(world, one, replace(event, workload=one.key, spec=spec), position)
     newest = world.workloads[live[-1].key]
     wanted = event.spec.pod_sets if event.spec.pod_sets != newest.spec.pod_sets else ()

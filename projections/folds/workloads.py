@@ -30,6 +30,7 @@ from projections.feature_gates import enabled
 from projections.folds.admission import give_back
 from projections.folds.adoption import adopt, is_of_others
 from projections.folds.held_domains import hold_domains, keep_no_domains
+from projections.folds.local_queue import in_next_queue, index, unindex, with_spec
 from projections.folds.refused_objects import accept
 from projections.folds.taken_over_dispatch import take_over_choice, take_over_dispatch
 from projections.log_position import LogPosition
@@ -41,8 +42,6 @@ from projections.queues.enqueue import depends_on_namespace, reclass
 from projections.queues.equivalence import equivalence_of
 from projections.queues.order import put_in_line
 from projections.quota.charge_quota import charge_quota, given_back_by, recharge
-from projections.sorted_keys import SortedKeys
-from projections.trail import Trail
 from projections.workloads.changed_part import changed_part
 from projections.workloads.decision_mark import number_in
 from projections.workloads.in_cluster import InCluster
@@ -57,6 +56,7 @@ from projections.workloads.lifecycle import (
     true_condition,
     with_condition,
 )
+from projections.workloads.other_pods import noting_others
 from projections.workloads.pods import ends_last_attempt, found_running, runs_without_admission, with_waiting_for_pods
 from projections.workloads.pods_ready import pods_ready
 from projections.workloads.preemption_gates import with_preemption_gate, with_preemption_gates
@@ -223,7 +223,7 @@ def submit(world: PreemptionState, event: WorkloadSubmitted, position: LogPositi
     kind, name = (event.owner.kind, event.owner.name) if event.owner else ("Workload", workload.name)
     accept(world, kind, workload.namespace, name)
     world.put_workload(workload)
-    _index(world.by_local_queue, world.trail, workload)
+    index(world, workload)
     _charge_adopted(world, workload)
     if event.adopted is not None:
         take_over_dispatch(world, workload, event.adopted)
@@ -241,7 +241,7 @@ def _take_over(world: PreemptionState, workload: Workload, told: DecidedElsewher
         take_over_choice(world, workload, told)
         return
     left = replace(
-        leave(world, workload),
+        in_next_queue(world, leave(world, workload)),
         admission=None,
         devices=None,
         attempt=None,
@@ -280,15 +280,15 @@ def _asked(settings: SettingsObserved, spec: WorkloadSpec) -> WorkloadSpec:
 
 def change(world: PreemptionState, workload: Workload, event: WorkloadChanged, position: LogPosition) -> None:
     """A workload asks for something else; in its line it is placed anew."""
-    moved = workload.spec.queue != event.spec.queue
-    if moved:
-        _unindex(world.by_local_queue, world.trail, workload)
     spec = _asked(world.settings, event.spec)
     if workload.spec.elastic:
         spec = replace(spec, elastic=True)  # Its slices stay those of one job (docs/rules/elastic.md#stays).
     if workload.owner is not None:
         spec = replace(spec, active=workload.spec.active)  # A job says nothing of it: its Workload object does.
-    changed = replace(workload, spec=spec, generation=event.generation)
+    changed = replace(noting_others(workload, with_spec(workload, spec)), generation=event.generation)
+    moved = workload.spec.queue != changed.spec.queue
+    if moved:
+        unindex(world, workload)
     changed = with_waiting_for_pods(with_preemption_gates(world.settings, changed, position), position)
     if _has_to_show(workload, changed):
         changed = replace(changed, seen=position.sequence)
@@ -297,7 +297,7 @@ def change(world: PreemptionState, workload: Workload, event: WorkloadChanged, p
     if changed.admission is not None:
         _note_victim(world, changed.admission.cluster_queue, workload, changed)
     if moved:
-        _index(world.by_local_queue, world.trail, changed)
+        index(world, changed)
     if moved or changed.equivalence != workload.equivalence:
         # The victims were chosen for what it asked for before.
         end_request(world.requests, world.answered, world.trail, workload.key)
@@ -379,18 +379,8 @@ def drop_workload(world: PreemptionState, key: str) -> None:
     _forget(world, world.workloads[key])
 
 
-def _index(by_local_queue: dict[str, SortedKeys], trail: Trail, workload: Workload) -> None:
-    by_local_queue.setdefault(workload.local_queue, SortedKeys()).add(trail, workload.key)
-
-
-def _unindex(by_local_queue: dict[str, SortedKeys], trail: Trail, workload: Workload) -> None:
-    keys = by_local_queue.get(workload.local_queue)
-    if keys is not None:
-        keys.remove(trail, workload.key)
-
-
 def _forget(world: PreemptionState, workload: Workload) -> None:
-    _unindex(world.by_local_queue, world.trail, workload)
+    unindex(world, workload)
     world.trail.drop(world.workloads, workload.key)
     world.trail.drop(world.second_passes, workload.key)
     world.trail.drop(world.rejected, workload.key)

@@ -14,9 +14,14 @@ def backoff_until(workload: Workload) -> Millis | None:
 
 
 def runs_until(workload: Workload) -> Millis | None:
-    """The time at which its maximum execution time is used up."""
+    """The time at which its maximum execution time is used up, be it while the pods of its eviction still end.
+
+    A variant is evicted and given up for one and the same reason, so its time ends with its eviction.
+    """
     most, admitted = workload.spec.max_execution, workload.true_since(ADMITTED)
-    if most is None or admitted is None or workload.evicted:
+    if most is None or admitted is None:
+        return None
+    if workload.evicted and (workload.spec.variant_of or not workload.spec.active):
         return None
     return admitted + most - workload.stops.past_execution
 

@@ -14,6 +14,7 @@ from events.admission import AdmissionRefused, PreemptionRequested
 from events.device import PodPlacement
 from events.event import Millis
 from events.no_entries import no_entries
+from events.pod_set import PodSet
 from events.provisioning import ProvisioningOrdered
 from events.workload import (
     CheckState,
@@ -65,6 +66,10 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """By pod set, how many pods needed no quota any more when it was reserved: it was not reserved for these."""
     given_back: dict[str, int] = msgspec.field(default_factory=partial(no_entries, int))
     """By pod set, how many of those that it was reserved for need it no more; it never grows again."""
+    reserved_for: tuple[PodSet, ...] = ()
+    """What quota was reserved for, where its job asks for other pods by now."""
+    next_queue: str = ""
+    """The local queue that its job names by now, where that is another one than quota was reserved through."""
 
 
 class SecondPass(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -168,6 +173,11 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def local_queue(self) -> str:
         """The key of its local queue, `namespace/name`."""
         return f"{self.namespace}/{self.spec.queue}"
+
+    @property
+    def named_queue(self) -> str:
+        """The queue that its job names: its own, or the one in which it is to queue once it has lost its quota."""
+        return (self.admission.next_queue if self.admission is not None else "") or self.spec.queue
 
     def condition(self, kind: str) -> Condition | None:
         """The condition of that type, if it was ever set."""

@@ -30,7 +30,7 @@ def pods_ready(workload: Workload, position: LogPosition, *, ready: bool) -> Con
 
 
 def waits_for_start(workload: Workload, position: LogPosition) -> Workload:
-    """The workload at the beginning of an attempt: how the pods of an earlier one stood says nothing of this one."""
+    """The workload at the beginning of an attempt, or after one: how its pods stood says nothing of the next."""
     if workload.condition(PODS_READY) is None:
         return workload
     condition = condition_at(PODS_READY, ConditionStatus.FALSE, _WAIT_FOR_START, _NOT_READY_YET, workload, position)

@@ -1,10 +1,11 @@
 """What a job may not say, and what its labels and annotations may not become while it is there, in Kueue's words.
 
-Rules: docs/rules/eviction.md#by-hand, docs/rules/objects.md#admission-gates, docs/rules/queues.md#class-changes
+Rules: docs/rules/eviction.md#by-hand, docs/rules/objects.md#admission-gates, docs/rules/objects.md#prebuilt, docs/rules/queues.md#class-changes
 """
 
 from events.api.labels import (
     ADMISSION_GATED_BY,
+    ELASTIC_JOB,
     JOB_COMPLETIONS_EQUAL_PARALLELISM,
     JOB_MIN_PARALLELISM,
     MAX_EXEC_TIME_SECONDS,
@@ -17,11 +18,13 @@ from events.json_object import JsonMapping, JsonObject, object_at
 from events.json_path import FieldBroken, look
 from events.settings import SettingsObserved
 from events.whole_number import whole_number
+from projections.feature_gates import enabled
+from projections.workloads.slices import ELASTIC_JOBS
 from services.jobs.defaulting import named_queue
 from services.jobs.job_status import is_suspended
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.jobs.kinds.pod_readers import pods_of
-from services.jobs.kinds.pods import labels_of
+from services.jobs.kinds.pods import is_gated, labels_of
 from services.jobs.kinds.ray_rules import ray_problems
 from services.jobs.kinds.spark_rules import spark_problems
 from services.jobs.kinds.table import JOB, POD
@@ -40,7 +43,7 @@ def job_problems(old: JsonObject | None, new: JsonObject, settings: SettingsObse
     kind = kinds_of(settings).of(str(new.get("apiVersion") or ""), str(new.get("kind") or ""))
     if kind is None:
         return []
-    found = gates_changed(old, new)
+    found = [*gates_changed(old, new), *_time_problems(new, {} if old is None else labels_of(old))]
     if old is None:
         return [*found, *label_name_problems(new, {}), *_fewer(kind, new), *_said_problems(kind, new)]
     found += label_name_problems(new, labels_of(old))
@@ -50,6 +53,8 @@ def job_problems(old: JsonObject | None, new: JsonObject, settings: SettingsObse
     found += [one for one in _said_problems(kind, new) if one not in said]
     of_pods = kind.reader == POD.reader
     found += class_problems(old, new, running=not of_pods and not is_suspended(kind, new))
+    if not (is_gated(new) if of_pods else is_suspended(kind, new)) and not _is_elastic(old, settings):
+        found += _other_workload(old, new)
     return found if of_pods else [*found, *_of_running(kind, old, new)]
 
 
@@ -71,6 +76,15 @@ def label_name_problems(job: JsonObject, before: JsonMapping) -> list[Problem]:
             what = f"{name!r} can be no name of an object: {', '.join(reasons)}"
             found.append(invalid(f"metadata.labels[{label}]", name, what, "the name of one that is there"))
     return found
+
+
+def _time_problems(job: JsonObject, before: JsonMapping) -> list[Problem]:
+    """What is wrong with the seconds that a job may run for, where it did not say so before: it would wait for ever."""
+    seconds = labels_of(job).get(MAX_EXEC_TIME_SECONDS)
+    if seconds is None or seconds == before.get(MAX_EXEC_TIME_SECONDS) or whole_number(seconds):
+        return []
+    field = f"metadata.labels[{MAX_EXEC_TIME_SECONDS}]"
+    return [invalid(field, seconds, "should be a whole number greater than 0", "e.g. 3600")]
 
 
 def _said_problems(kind: JobKind, job: JsonObject) -> list[Problem]:
@@ -117,6 +131,20 @@ def _as_many(kind: JobKind, job: JsonObject) -> list[Problem]:
 
 def _wants_as_many(job: JsonObject) -> bool:
     return bool(as_bool(_said(job, JOB_COMPLETIONS_EQUAL_PARALLELISM)))
+
+
+def _is_elastic(job: JsonObject, settings: SettingsObserved) -> bool:
+    return _said(job, ELASTIC_JOB) == "true" and enabled(settings, ELASTIC_JOBS)
+
+
+def _other_workload(old: JsonObject, new: JsonObject) -> list[Problem]:
+    """That a job names another Workload than before; while it runs, the quota of that is what its pods use."""
+    named = _prebuilt(new)
+    return [] if named == _prebuilt(old) else [immutable(f"metadata.labels[{PREBUILT_WORKLOAD_NAME}]", named)]
+
+
+def _prebuilt(job: JsonObject) -> str:
+    return str(labels_of(job).get(PREBUILT_WORKLOAD_NAME) or _said(job, PREBUILT_WORKLOAD_NAME) or "")
 
 
 def _of_running(kind: JobKind, old: JsonObject, new: JsonObject) -> list[Problem]:

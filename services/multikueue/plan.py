@@ -220,7 +220,7 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
             workload=workload.key,
             origin=origin,
             make=tuple(sorted(wanted - copies.keys())),
-            queue=workload.spec.queue,
+            queue=workload.named_queue,
             max_execution=workload.spec.max_execution,
             gated=orchestrated(world) and not (dispatch.follows or cluster_of_siblings(world, workload)),
             open=tuple(
@@ -318,7 +318,7 @@ def _of_question(
         workload=workload.key,
         origin=origin,
         ask=tuple(sorted(asked - copies.keys())),
-        queue=workload.spec.queue,
+        queue=workload.named_queue,
         max_execution=workload.spec.max_execution,
         remove=tuple(sorted(stale.items())),
         park=not stale and _looks_as_if_it_ran(workload),

@@ -37,7 +37,7 @@ def decide_holding(world: QueueManagerState, workload: Workload, at: Millis) -> 
         return first
     evicted = workload.condition(EVICTED)
     if evicted is not None and workload.evicted:
-        return _taken_over(workload, evicted) or _release(workload, evicted)
+        return _taken_over(workload, evicted) or _ran_too_long(world, workload, at) or _release(workload, evicted)
     for rule in (
         _object_deleted,
         _other_pods,

@@ -13,6 +13,7 @@ from projections.topology.placement.node_failures import lost_hosts
 from projections.topology.pods.remaining import where_pods_remain
 from projections.topology.state import TopologyState
 from projections.workloads.lifecycle import Workload, chain_of, first_slice_name
+from projections.workloads.other_pods import asks_for_others
 from projections.workloads.slices import next_slice, resizes, shrinks, slices_of
 from projections.workloads.state import WorkloadState
 
@@ -26,7 +27,7 @@ def decide_slices(world: WorkloadState, workload: Workload, at: Millis) -> list[
     newest = slices_of(world, chain_of(workload))[-1]
     if newest.key != workload.key:
         return _stopped(workload, newest)
-    if not workload.resizing.wanted or (workload.reserved and workload.evicted):
+    if not workload.resizing.wanted or (workload.reserved and workload.evicted) or asks_for_others(workload):
         return []
     if not workload.reserved or shrinks(workload.spec.pod_sets, workload.resizing.wanted):
         return [WorkloadSliceResized(workload=workload.key, pod_sets=workload.resizing.wanted)]
@@ -57,6 +58,7 @@ def _stopped(workload: Workload, newest: Workload) -> list[Decision]:
 def _larger(world: WorkloadState, workload: Workload, at: Millis) -> Decision:
     spec = replace(
         workload.spec,
+        queue=workload.named_queue,
         pod_sets=workload.resizing.wanted,
         active=True,
         slice_name=first_slice_name(workload),

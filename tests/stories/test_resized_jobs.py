@@ -1,8 +1,9 @@
-"""A job whose size somebody changes while it runs, and one that waits: what has quota is what runs, and the Workload says it."""
+"""A job whose size or pods somebody changes while it runs, holds quota or waits: what has quota is what runs, and the Workload says it."""
 
 from events.json_object import JsonObject
 from events.json_path import look
 from tests.stage.stage import JOBS, Stage, job
+from tests.stories.test_checks import check, require, say
 
 CARD = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 8000, "nvidia.com/gpucores": 20}
 
@@ -71,3 +72,20 @@ async def test_one_that_waits_is_shown_as_it_is_by_now(stage: Stage) -> None:
     await stage.client.merge(JOBS, "default", "waits", longer)
     await stage.until(lambda: look(workload(stage, "waits"), "spec.maximumExecutionTimeSeconds") == 9000)
     assert asks(stage, "waits") == 6 and not given(stage, "waits")
+
+
+async def test_one_that_waits_for_checks_and_is_to_run_elsewhere_gives_its_quota_back_and_starts_where_it_is_let_in_anew(
+    stage: Stage,
+) -> None:
+    await require(stage, "c")
+    stage.serve()
+    await stage.add(small("moves", 1))
+    await stage.until(lambda: check(stage) == "Pending" and given(stage, "moves") == 1)
+    for zone, quota in (("nowhere", 0), ("a", 1)):
+        elsewhere = {"spec": {"template": {"spec": {"nodeSelector": {"zone": zone}}}}}
+        await stage.client.merge(JOBS, "default", "moves", elsewhere)
+        await stage.until(lambda quota=quota: given(stage, "moves") == quota)
+    assert ready(stage, "moves") == 0
+    await stage.until(lambda: check(stage) == "Pending")
+    await say(stage, "Ready")
+    await stage.until(lambda: ready(stage, "moves") == 1)

@@ -179,19 +179,21 @@ def _is_owned_by(reported: ReportedState, state: JobState) -> bool:
 
 
 def out_of_sync(place: str, state: JobState, reported: ReportedState) -> list[Fact]:
-    """The fact that the pods of a job that was not started are not those of its Workload, which ends by it; nothing otherwise.
+    """The fact that a job that was not started has other pods than its Workload, or another limit of time, and ends it; nothing otherwise.
 
     Pods say what they request in full, and templates of what serves may leave out what is implied: these are not compared.
+    Neither are tolerations: they may differ from those of a Workload that is admitted, of which the watcher does not know.
     """
     if reported.job.finished or place.startswith(("Pod/", "PodGroup/")):
         return []
-    if state.started or _same(state.spec.pod_sets, reported.spec.pod_sets):
+    if state.started or _same(state.spec, reported.spec):
         return []
     return [WorkloadFinished(workload=state.workload, reason="OutOfSync", message=_OUT_OF_SYNC)]
 
 
-def _same(job: tuple[PodSet, ...], workload: tuple[PodSet, ...]) -> bool:
-    return [_compared(one) for one in job] == [_compared(one) for one in workload]
+def _same(job: WorkloadSpec, workload: WorkloadSpec) -> bool:
+    pods = [[_compared(one) for one in spec.pod_sets] for spec in (job, workload)]
+    return job.max_execution == workload.max_execution and pods[0] == pods[1]
 
 
 def _compared(one: PodSet) -> tuple[object, ...]:

@@ -34,6 +34,7 @@ from events.workload import (
 from projections.flavors.suitability import asks_for_topology
 from projections.workloads.changed_part import changed_part
 from projections.workloads.lifecycle import PODS_READY
+from projections.workloads.other_pods import same_pods
 from projections.workloads.preemption_gates import turned_by_others
 from services.jobs.kinds.managed_kinds import Kinds
 from services.watcher.jobs.jobs import JobState
@@ -236,7 +237,7 @@ def _asked(reported: ReportedState, state: JobState) -> WorkloadSpec:
     spec = msgspec.structs.replace(
         state.spec, labels=before.labels, slice_name=before.slice_name, replaces=before.replaces
     )
-    kept = state.started or reported.job.injected or (state.marked and same_pods(spec, reported.spec))
+    kept = state.started or reported.job.injected or (state.marked and same_pods(spec.pod_sets, reported.spec.pod_sets))
     if kept and state.owner is not None:
         # The template holds what was injected at the start: the requests are those reported before.
         counts = _counts(reported, state)
@@ -289,18 +290,3 @@ def _as_reported(pod_sets: tuple[PodSet, ...], before: tuple[PodSet, ...]) -> tu
         for one, other in zip(pod_sets, before, strict=True)
     )
     return before if same else pod_sets
-
-
-def same_pods(one: WorkloadSpec, other: WorkloadSpec) -> bool:
-    """Whether the pods are the same but for how their templates are spelled: restored, one says what was implied.
-
-    What they claim comes to is not in the templates.
-    """
-    return _unspelled(one) == _unspelled(other)
-
-
-def _unspelled(spec: WorkloadSpec) -> list[PodSet]:
-    return [
-        msgspec.structs.replace(one, claims=None, shape=msgspec.structs.replace(one.shape, raw_shape=""))
-        for one in spec.pod_sets
-    ]

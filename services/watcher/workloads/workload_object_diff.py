@@ -15,10 +15,11 @@ from events.settings import SettingsObserved
 from events.workload import CheckReported, DecidedElsewhere, WorkloadChanged, WorkloadFinished, WorkloadSwitched
 from events.workload_object import WorkloadTerminating
 from projections.workloads.lifecycle import DEACTIVATION_TARGET
+from projections.workloads.other_pods import same_pods
 from services.watcher.fields.check_states import checks_of
 from services.watcher.fields.object_reading import read
 from services.watcher.jobs.jobs import JobState
-from services.watcher.workloads.reported_state import ReportedState, same_pods
+from services.watcher.workloads.reported_state import ReportedState
 from services.watcher.workloads.workload_objects import workload_state
 
 
@@ -85,7 +86,7 @@ def decided_elsewhere(
     if state.adopted is None:
         return []
     told = DecidedElsewhere(workload=workload, version=version, status=state.adopted, decision=state.decision)
-    if not state.adopted.cluster_queue or same_pods(state.spec, reported.spec):
+    if not state.adopted.cluster_queue or same_pods(state.spec.pod_sets, reported.spec.pod_sets):
         return [told]
     return [WorkloadChanged(workload=workload, spec=replace(reported.spec, pod_sets=state.spec.pod_sets)), told]
 

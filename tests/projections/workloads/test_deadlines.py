@@ -63,6 +63,14 @@ def long(*conditions: Condition) -> Workload:
     return replace(workload(*conditions, spec=replace(SPEC, max_execution=900)), stops=Stops(past_execution=250))
 
 
+def gone_inactive(one: Workload) -> Workload:
+    return replace(one, spec=replace(one.spec, active=False))
+
+
+def variant(one: Workload) -> Workload:
+    return replace(one, spec=replace(one.spec, variant_of="team/parent"))
+
+
 @pytest.mark.parametrize(
     ("standing", "due"),
     [
@@ -107,7 +115,11 @@ def test_pods_have_to_be_ready_so_long_after_the_start_or_after_the_loss(
         (long(NOT_ADMITTED), None),
         (long(NOBODY_KNOWS), None),
         (long(ADMITTED), 1750),
-        (long(ADMITTED, EVICTED), None),
+        (long(ADMITTED, EVICTED), 1750),
+        (gone_inactive(long(ADMITTED, EVICTED)), None),
+        (gone_inactive(long(ADMITTED)), 1750),
+        (variant(long(ADMITTED, EVICTED)), None),
+        (variant(long(ADMITTED)), 1750),
         (long(ADMITTED, EVICTED_ONCE), 1750),
     ],
 )

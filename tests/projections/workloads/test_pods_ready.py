@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from events.admission import WorkloadAdmitted
 from events.settings import PodsReadyRule
-from events.workload import PodsReady
+from events.workload import ConditionStatus, PodsReady, QuotaReleased
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.workloads.lifecycle import PODS_READY, Workload
@@ -80,6 +80,18 @@ def test_who_is_admitted_again_has_the_whole_time_for_its_start(told: tuple[bool
     assert found is not None and (found.reason, pods_ready_until(again, RULE)) == ("WaitForStart", 6000)
 
 
+@pytest.mark.parametrize("told", [(True,), (True, False), (False,)])
+def test_who_has_lost_its_quota_waits_for_its_start_again(told: tuple[bool, ...]) -> None:
+    world, _ = after(*told)
+    released = QuotaReleased(workload=RUNS.key, reason="Preempted", message="for another one")
+    evolve(world, released, LogPosition(partition="LOG_0", sequence=2, at=5000))
+    found = world.workloads[RUNS.key].condition(PODS_READY)
+    assert found is not None and (found.status, found.reason) == (ConditionStatus.FALSE, "WaitForStart")
+    assert found.message == "Not all pods are ready or succeeded"
+
+
 def test_of_who_was_never_told_of_nothing_is_said() -> None:
-    _, fresh = after()
+    world, fresh = after()
     assert fresh.condition(PODS_READY) is None
+    evolve(world, QuotaReleased(workload=RUNS.key, reason="x"), LogPosition(partition="LOG_0", sequence=2, at=5000))
+    assert world.workloads[RUNS.key].condition(PODS_READY) is None

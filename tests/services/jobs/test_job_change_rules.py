@@ -80,3 +80,51 @@ def test_a_label_names_a_queue_or_workload_by_what_can_be_its_name(label: str) -
     assert [field for field, _ in told(naming("team"), naming("Team"))] == [at]
     assert told(None, naming("team.a-1")) == []
     assert told(naming("Team"), naming("Team")) == [], "that was stored before"
+
+
+def labelled(labels: dict[str, str], *, suspended: bool = False, **notes: str) -> JsonObject:
+    made = job(suspended=suspended, notes=notes)
+    return {**made, "metadata": {**made["metadata"], "labels": labels}}
+
+
+PREBUILT = "kueue.x-k8s.io/prebuilt-workload-name"
+
+
+@pytest.mark.parametrize(("before", "after"), [("a", "b"), ("a", ""), ("", "b")])
+def test_a_job_that_runs_stays_in_the_workload_that_it_names_unless_it_is_elastic(before: str, after: str) -> None:
+    old, new = ({PREBUILT: name} if name else {} for name in (before, after))
+    refused = [(f"metadata.labels[{PREBUILT}]", "field is immutable")]
+    assert told(labelled(old), labelled(new)) == refused
+    assert told(labelled(old, suspended=True), labelled(new)) == refused, "it names another one as it starts"
+    assert told(labelled(old), labelled(new, suspended=True)) == []
+    elastic = {"kueue.x-k8s.io/elastic-job": "true"}
+    assert told(labelled(old, **elastic), labelled(new, **elastic)) == []
+    noted = {PREBUILT: "a"}
+    assert told(labelled({}, **noted), labelled({}, **{PREBUILT: "b"})) == refused
+    assert told(labelled(noted), labelled({}, **noted)) == [], "it names the same"
+
+
+def test_a_pod_that_runs_stays_in_the_workload_that_it_names() -> None:
+    def pod(name: str, *gates: str) -> JsonObject:
+        waits = {"schedulingGates": [{"name": gate} for gate in gates]}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": {PREBUILT: name}}, "spec": waits}
+
+    gate = "kueue.x-k8s.io/admission"
+    assert told(pod("a"), pod("b")) == [(f"metadata.labels[{PREBUILT}]", "field is immutable")]
+    assert told(pod("a", gate), pod("b", gate)) == []
+
+
+LIMIT = "kueue.x-k8s.io/max-exec-time-seconds"
+LIMIT_AT = f"metadata.labels[{LIMIT}]"
+
+
+@pytest.mark.parametrize("seconds", ["abc", "0", "-5", "1.5", ""])
+def test_how_long_a_job_may_run_is_a_whole_number_of_seconds(seconds: str) -> None:
+    refused = [(LIMIT_AT, "should be a whole number greater than 0")]
+    assert told(None, labelled({LIMIT: seconds}, suspended=True)) == refused
+    assert told(labelled({LIMIT: "60"}, suspended=True), labelled({LIMIT: seconds}, suspended=True)) == refused
+    stored = labelled({LIMIT: seconds}, suspended=True)
+    assert told(stored, stored) == [], "that was stored before"
+    pod = {**labelled({LIMIT: seconds}), "apiVersion": "v1", "kind": "Pod"}
+    assert told(None, pod) == refused
+    assert told(None, labelled({LIMIT: "60"})) == told(None, labelled({})) == []

@@ -4,9 +4,11 @@ import pytest
 from msgspec.structs import replace
 
 from events.control import ObjectRemoved
+from events.pod_set import ContainerShape, PodSet, PodShape
 from events.quota import CheckRule, ClusterQueueObserved, LocalQueueObserved, StopPolicy
-from events.selector import LabelSelector
+from events.selector import LabelSelector, Toleration
 from events.settings import PodsReadyRule
+from events.slices import WorkloadSliceResized
 from events.upkeep import BackoffSet, ChecksRequired, DeactivationOrdered, DeactivationSettled
 from events.workload import (
     CheckState,
@@ -16,6 +18,7 @@ from events.workload import (
     QuotaReleased,
     WorkloadChanged,
     WorkloadDeactivated,
+    WorkloadParked,
     WorkloadSwitched,
 )
 from tests.services.queue_manager.waiting_room import (
@@ -32,6 +35,12 @@ from tests.services.queue_manager.waiting_room import (
 )
 
 JOB = Owner(kind="Job", name="j", uid="j")
+(MAIN,) = SPEC.pod_sets
+
+
+def tolerating(pods: PodSet) -> PodSet:
+    spot = Toleration(key="spot", operator="Exists")
+    return replace(pods, shape=replace(pods.shape, tolerations=(spot,)))
 
 
 def test_a_rejected_check_deactivates_step_by_step_and_the_quota_returns_when_the_pods_are_gone() -> None:
@@ -74,6 +83,75 @@ def test_who_asks_for_other_pods_than_it_was_let_in_with_stops_and_queues_again_
     assert room.workload.line == "cq" and room.workload.spec.pod_sets[0].count == 3
 
 
+def _big(pods: PodSet) -> PodSet:
+    return replace(pods, shape=PodShape(containers=(ContainerShape(name="main", requests={"cpu": 64_000}),)))
+
+
+def _reserved(*pod_sets: PodSet, admitted_at: int | None = None) -> Room:
+    """A job that holds quota for these pod sets and waits for a check."""
+    state = CheckState.PENDING if admitted_at is None else CheckState.READY
+    room = Room(checks=(CheckRule(name="c"),))
+    spec = replace(SPEC, pod_sets=pod_sets)
+    return room.tell(submitted(spec, reserved=True, admitted_at=admitted_at, checks=(check("c", state),), owner=JOB))
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ((_big(MAIN),), "other pods for main than it was let in with"),
+        ((replace(MAIN, minimum=1),), "other pods for main than it was let in with"),
+        ((tolerating(MAIN),), "other pods for main than it was let in with"),
+        ((MAIN, replace(MAIN, name="more", count=7)), "7 pods for more, which was let in with none"),
+        (
+            (replace(MAIN, name="other"),),
+            "no pods for main, which was let in with 1, and 1 pods for other, which was let in with none",
+        ),
+    ],
+    ids=["larger", "may be fewer", "tolerates", "one more", "renamed"],
+)
+@pytest.mark.parametrize("admitted_at", [None, MINUTE], ids=["waits for checks", "is to start"])
+def test_whose_pods_change_before_they_run_loses_its_quota_and_asks_for_what_it_is_by_now(
+    asked: tuple[PodSet, ...], told: str, admitted_at: int | None
+) -> None:
+    room = _reserved(MAIN, admitted_at=admitted_at)
+    assert room.steps() == []
+    room.tell(WorkloadChanged(workload=KEY, spec=replace(SPEC, pod_sets=asked)))
+    first = room.step()
+    assert first == [EvictionOrdered(workload=KEY, reason="NoMatchingWorkload", message=f"The job asks for {told}")]
+    if admitted_at is not None:
+        room.tell(PodsGone(workload=KEY, decision=f"LOG_0/{room.workload.stops.stopped_by}"))
+    room.steps()
+    assert not room.workload.reserved and room.workload.spec.pod_sets == asked
+
+
+def test_how_few_pods_may_run_can_t_be_raised_under_who_was_let_in_with_fewer() -> None:
+    room = _reserved(replace(MAIN, count=10, minimum=1))
+    assert room.steps() == []
+    room.tell(WorkloadChanged(workload=KEY, spec=replace(SPEC, pod_sets=(replace(MAIN, count=10, minimum=8),))))
+    assert [type(one) for one in room.steps()][:2] == [EvictionOrdered, QuotaReleased]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [MAIN, replace(MAIN, shape=replace(MAIN.shape, raw_shape="spelled out"))],
+    ids=["as before", "spelled otherwise"],
+)
+def test_whose_pods_are_again_what_quota_was_reserved_for_keeps_it(asked: PodSet) -> None:
+    room = _reserved(MAIN)
+    room.tell(*(WorkloadChanged(workload=KEY, spec=replace(SPEC, pod_sets=(one,))) for one in (_big(MAIN), asked)))
+    assert room.steps() == [] and room.workload.reserved
+
+
+def test_an_elastic_job_whose_pods_become_other_ones_before_they_run_loses_its_quota() -> None:
+    room = Room(checks=(CheckRule(name="c"),))
+    spec = replace(SPEC, elastic=True, pod_sets=(replace(MAIN, count=1),))
+    room.tell(submitted(spec, reserved=True, checks=(check("c", CheckState.PENDING),), owner=JOB))
+    room.tell(WorkloadChanged(workload=KEY, spec=replace(spec, pod_sets=(_big(MAIN),))))
+    said = room.steps()
+    assert [type(one) for one in said][:3] == [EvictionOrdered, QuotaReleased, WorkloadSliceResized]
+    assert room.workload.spec.pod_sets == (_big(MAIN),)
+
+
 def test_a_group_that_lacks_a_pod_says_that_all_of_it_is_evicted_once_it_is() -> None:
     group = Owner(kind="PodGroup", name="g", uid="p", api_version="v1")
     room = Room(submitted(replace(SPEC, waits_for_pods=True), reserved=True, admitted_at=MINUTE, owner=group))
@@ -101,9 +179,10 @@ def test_checks_to_be_tried_again_move_the_back_off_first_and_evict_then() -> No
 def test_an_eviction_leaves_checks_as_they_are_that_nobody_has_answered_yet() -> None:
     room = Room(checks=(CheckRule(name="a"), CheckRule(name="b")))
     asked = replace(check("b", CheckState.PENDING, since=SECOND), message="somebody looks at it")
-    room.tell(submitted(reserved=True, checks=(check("a", CheckState.RETRY), asked)))
+    room.tell(submitted(reserved=True, checks=(check("a", CheckState.RETRY, after=90 * SECOND), asked)))
     room.steps()
     told = {name: (one.message, one.since) for name, one in room.workload.checks.items()}
+    assert room.workload.checks["a"].requeue_after == 90 * SECOND, "as under Kueue: who answers next may change that"
     assert told == {
         "a": ("Reset to Pending after eviction. Previously: Retry", room.at),
         "b": ("somebody looks at it", SECOND),
@@ -198,6 +277,21 @@ def test_time_used_before_counts_and_starts_anew_after_the_deactivation() -> Non
     room.tell(PodsGone(workload=KEY, decision="1"))
     assert any(isinstance(one, QuotaReleased) for one in room.steps())
     assert room.workload.stops.past_execution == 0
+
+
+def test_whose_time_is_up_while_the_pods_of_its_eviction_still_end_is_deactivated_and_not_let_in_again() -> None:
+    spec = replace(SPEC, max_execution=10 * MINUTE)
+    room = Room(submitted(spec, reserved=True, admitted_at=51 * MINUTE, owner=JOB))
+    room.tell(EvictionOrdered(workload=KEY, reason="Preempted", message="for another one"))
+    assert room.steps() == [] and room.world.next_deadline() == 61 * MINUTE
+    room.at = 61 * MINUTE
+    assert [type(one) for one in room.steps()] == [DeactivationOrdered, WorkloadDeactivated, DeactivationSettled]
+    assert room.told("Evicted") == ("True", "Preempted", "for another one") and room.workload.reserved
+    room.at = 63 * MINUTE
+    room.tell(PodsGone(workload=KEY, decision=f"LOG_0/{room.workload.stops.stopped_by}"))
+    said = room.steps()
+    assert [type(one) for one in said] == [QuotaReleased, WorkloadParked]
+    assert room.workload.stops.past_execution == 0, "once it is active again its time starts anew"
 
 
 def test_the_quota_of_a_workload_without_a_job_returns_when_whoever_runs_it_says_that_it_stopped_after_this_eviction() -> (

@@ -19,6 +19,7 @@ from events.workload import (
 from services.watcher.view import View
 
 NAME = "kueue.x-k8s.io/prebuilt-workload-name"
+LIMIT = "kueue.x-k8s.io/max-exec-time-seconds"
 OWNER = Owner(kind="Job", name="j", uid="u-1", api_version="batch/v1")
 OWNED = WorkloadOwned(workload="team/made", owner=OWNER)
 
@@ -116,7 +117,7 @@ def test_the_workload_says_what_is_asked_for_and_the_job_its_queue_and_its_class
     view = View()
     view.fold(PriorityClassObserved(name="high", value=9, workload=True))
     view.see("Workload", workload(priority=5, maximumExecutionTimeSeconds=60))
-    told = view.see("Job", job(queue="other", labels={"kueue.x-k8s.io/priority-class": "high"}))
+    told = view.see("Job", job(queue="other", labels={"kueue.x-k8s.io/priority-class": "high", LIMIT: "60"}))
     assert names(told) == ["WorkloadOwned", "WorkloadChanged"]
     changed = told[1]
     assert isinstance(changed, WorkloadChanged)
@@ -129,8 +130,9 @@ def test_the_workload_says_what_is_asked_for_and_the_job_its_queue_and_its_class
     [
         {"template": pods("3")},
         {"template": pods(initContainers=[{"name": "i", "resources": {"requests": {"cpu": "9"}}}])},
+        {"labels": {LIMIT: "60"}},
     ],
-    ids=["other requests", "another container"],
+    ids=["other requests", "another container", "a limit of time"],
 )
 def test_pods_that_are_not_those_of_the_workload_end_it(other: dict[str, Any]) -> None:
     view = View()
@@ -139,6 +141,13 @@ def test_pods_that_are_not_those_of_the_workload_end_it(other: dict[str, Any]) -
     message = "The prebuilt workload is out of sync with its user job"
     assert told == [OWNED, WorkloadFinished(workload="team/made", reason="OutOfSync", message=message)]
     assert view.see("Job", job(**other)) == []
+
+
+def test_how_long_it_may_run_is_what_its_workload_says_also_in_its_own_words() -> None:
+    for labels, said in (({LIMIT: "60"}, ["WorkloadOwned"]), ({}, ["WorkloadOwned", "WorkloadFinished"])):
+        view = View()
+        view.see("Workload", workload(maximumExecutionTimeSeconds=60))
+        assert names(view.see("Job", job(labels=labels))) == said
 
 
 def test_a_job_that_is_made_anew_does_not_own_what_the_one_before_it_had() -> None:
