@@ -113,6 +113,12 @@ REASONS = (
     KnownReason(_Q, "Backoff", "it was evicted, and its back-off is not over"),
     KnownReason(
         _Q,
+        "NodeFailures",
+        "a pod by itself was lost with its node or card; it does not come back",
+        "create another pod",
+    ),
+    KnownReason(
+        _Q,
         "Suspended",
         "its LocalQueue or ClusterQueue takes nothing in",
         "`kuelog describe clusterqueue NAME` says why",

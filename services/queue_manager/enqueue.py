@@ -14,7 +14,14 @@ from projections.queues.pending_queues import PendingQueues
 from projections.queues.state import QueueState
 from projections.set_aside.records import ADMITTER, LEFT_ALONE, Scope, is_aside
 from projections.unsupported import CLAIMS, NOT_DONE, REFUSED_BEFORE
-from projections.workloads.conditions import GATED, GATED_BY, OBSERVABILITY, not_shown, shown_reason
+from projections.workloads.conditions import (
+    GATED,
+    GATED_BY,
+    NODE_FAILURES,
+    OBSERVABILITY,
+    not_shown,
+    shown_reason,
+)
 from projections.workloads.lifecycle import QUOTA_RESERVED, REQUEUED, WAITING_FOR_PODS, Workload
 from projections.workloads.state import WorkloadState
 from projections.workloads.terminating import is_being_deleted
@@ -62,6 +69,8 @@ def _requeued(world: WorkloadState, workload: Workload) -> list[Decision]:
             reason, message = "ClusterQueueRestarted", "The ClusterQueue was restarted after being stopped"
         case waited_for if waited_for.startswith("Deactivated"):
             over, reason, message = True, "Reactivated", "The workload was reactivated"
+        case "NodeFailures":
+            return []  # A pod by itself: nobody makes it anew.
         case _:
             over, reason, message = True, "BackoffFinished", "The workload backoff was finished"
     return [WorkloadRequeued(workload=workload.key, allowed=True, reason=reason, message=message)] if over else []
@@ -133,6 +142,7 @@ HELD_BACK = frozenset(
         GATED,
         "OnHold",
         WAITING_FOR_PODS,
+        NODE_FAILURES,
         EXHAUSTED,
         LEFT_ALONE,
         *NOT_DONE,
@@ -170,6 +180,9 @@ def _own_obstacle(world: QueueState, workload: Workload) -> tuple[str, str] | No
         return DEACTIVATED
     if workload.spec.gated_by:
         return GATED, gate_message(workload)
+    lost = workload.condition(REQUEUED)
+    if lost is not None and lost.status is ConditionStatus.FALSE and lost.reason == NODE_FAILURES:
+        return NODE_FAILURES, lost.message
     if workload.spec.on_hold:
         return "OnHold", hold_message(workload)
     if workload.in_cluster.prebuilt and is_being_deleted(world.terminating.get(workload.key), workload):

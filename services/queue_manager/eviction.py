@@ -13,7 +13,7 @@ from projections.configuration import Configuration
 from projections.topology.placement.node_failures import lost_hosts, lost_place, unhealthy_nodes
 from projections.topology.pods.remaining import too_many_go_on
 from projections.topology.state import TopologyState
-from projections.workloads.conditions import GATED
+from projections.workloads.conditions import GATED, NODE_FAILURES
 from projections.workloads.deadlines import runs_until
 from projections.workloads.lifecycle import EVICTED, OBJECT_DELETED, OTHER_PODS, PODS_READY, Workload
 from projections.workloads.other_pods import asks_for_others
@@ -27,7 +27,6 @@ from services.queue_manager.state import QueueManagerState
 from services.queue_manager.upkeep import check_backoff, check_list, deactivation, gate_message, hold_message
 
 LIMIT_EXCEEDED = "RequeuingLimitExceeded"
-NODE_FAILURES = "NodeFailures"
 
 
 def decide_holding(world: QueueManagerState, workload: Workload, at: Millis) -> list[Decision]:
