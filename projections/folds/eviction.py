@@ -70,6 +70,8 @@ def evicted(workload: Workload, reason: str, cause: str, message: str, position:
         stops=stops,
         decided=position.sequence,
         in_cluster=changed_part(workload.in_cluster, start_failed=""),
+        # Wherever it is placed next, it is not where these have failed.
+        second_pass=changed_part(workload.second_pass, unhealthy_nodes=()),
         provisioning={},
     )
 

@@ -11,6 +11,7 @@ from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
 from events.device import NodeObserved, PodObserved
 from events.pod_set import PodSet
+from events.preemption import PreemptionOrdered
 from events.selector import Effect, Taint, Toleration
 from events.topology import PodTopology, TopologyAssignment, TopologyDomain, TopologyPlacement
 from events.workload import EvictionOrdered, Owner, PodSetAssignment
@@ -148,6 +149,17 @@ def test_a_second_host_that_fails_has_the_workload_evicted() -> None:
     both = running().tell(GONE, ObjectRemoved(kind="Node", name="b"))
     (ordered,) = both.step()
     assert isinstance(ordered, EvictionOrdered) and ordered.message.endswith(": a, b")
+
+
+def test_whoever_has_to_go_while_a_host_has_failed_names_it_no_more() -> None:
+    for order in (
+        PreemptionOrdered(workload=KEY, preemptor="team/x", reason="InClusterQueue", message=""),
+        EvictionOrdered(workload=KEY, reason="PodsReadyTimeout", cause="WaitForStart", message=""),
+    ):
+        room = running().tell(GONE)
+        assert room.steps() == failed("a")
+        room.tell(order)
+        assert (room.workload.second_pass.unhealthy_nodes, room.steps()) == ((), [])
 
 
 def test_a_host_that_is_well_again_is_taken_out() -> None:
