@@ -109,7 +109,11 @@ REASONS = (
         "who put it there opens it in `status.preemptionGates`, or it waits for room",
     ),
     KnownReason(_Q, "OnHold", "its job is scaled to zero or on hold", "scale it up"),
-    KnownReason(_Q, "WaitingForReplacementPods", "pods of its group have ended and were not replaced yet"),
+    KnownReason(
+        _Q,
+        "WaitingForReplacementPods",
+        "pods of its group have ended and were not replaced yet, or were stopped and hang",
+    ),
     KnownReason(_Q, "Backoff", "it was evicted, and its back-off is not over"),
     KnownReason(
         _Q,

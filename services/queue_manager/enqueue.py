@@ -23,6 +23,7 @@ from projections.workloads.conditions import (
     shown_reason,
 )
 from projections.workloads.lifecycle import QUOTA_RESERVED, REQUEUED, WAITING_FOR_PODS, Workload
+from projections.workloads.pods import has_hanging_pods
 from projections.workloads.state import WorkloadState
 from projections.workloads.terminating import is_being_deleted
 from services.queue_manager.state import QueueManagerState
@@ -170,6 +171,8 @@ def standing_obstacle(world: QueueState, workload: Workload) -> tuple[str, str] 
         return closed
     if workload.spec.waits_for_pods:
         return WAITING_FOR_PODS, "Pods of the group have ended and were not replaced yet"
+    if has_hanging_pods(workload):
+        return WAITING_FOR_PODS, "Pods that were stopped are not gone yet"
     # Without the observability gate, an inactive workload shows what else is wrong, and nothing otherwise.
     return None if workload.spec.active else DEACTIVATED
 
