@@ -140,6 +140,10 @@ def test_a_taint_counts_unless_all_pods_tolerate_it_for_ever() -> None:
     assert running().tell(node("a", taint=Effect.PREFER_NO_SCHEDULE), over).steps() == []
 
 
+def test_a_host_of_which_nobody_says_whether_it_is_ready_has_failed_whoever_goes_on_there() -> None:
+    assert running().tell(replace(node("a", ready=False), unreported=True)).steps() == failed("a")
+
+
 def test_a_second_host_that_fails_has_the_workload_evicted() -> None:
     room = running().tell(ObjectRemoved(kind="Node", name="b"))
     assert room.steps() == failed("b")
