@@ -18,6 +18,8 @@ class NodeObserved(Event, frozen=True, kw_only=True, tag="NodeObserved.v1"):
     ready: bool = True
     not_ready_since: Millis = 0
     """Since when its condition Ready is not True; 0 while it is, and where it has none."""
+    unreported: bool = False
+    """It has no condition Ready at all: nobody says whether it is."""
     unschedulable: bool = False
     allocatable: dict[str, int] = {}
 

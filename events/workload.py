@@ -46,6 +46,8 @@ class Member(Value, frozen=True, kw_only=True):
     uid: str
     pod_set: str
     state: MemberState = MemberState.GATED
+    holds_until: Millis = 0
+    """Of a pod that runs and is being deleted: from when on it holds no quota any more, gone or not; 0 for any other."""
 
 
 class WorkloadSpec(Value, frozen=True, kw_only=True):

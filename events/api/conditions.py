@@ -112,8 +112,18 @@ REASONS = (
         "who put it there opens it in `status.preemptionGates`, or it waits for room",
     ),
     KnownReason(_Q, "OnHold", "its job is scaled to zero or on hold", "scale it up"),
-    KnownReason(_Q, "WaitingForReplacementPods", "pods of its group have ended and were not replaced yet"),
+    KnownReason(
+        _Q,
+        "WaitingForReplacementPods",
+        "pods of its group have ended and were not replaced yet, or were stopped and hang",
+    ),
     KnownReason(_Q, "Backoff", "it was evicted, and its back-off is not over"),
+    KnownReason(
+        _Q,
+        "NodeFailures",
+        "a pod by itself was lost with its node or card; it does not come back",
+        "create another pod",
+    ),
     KnownReason(
         _Q,
         "Suspended",

@@ -25,6 +25,7 @@ from projections.queues.pending_queues import PlaceInLine
 from projections.queues.state import QueueState
 from projections.quota.tree import QuotaTree
 from projections.unsupported import NOT_DONE
+from projections.workloads.conditions import NODE_FAILURES
 from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
 from projections.workloads.state import WorkloadState
 from projections.workloads.variants import flavor_of, variants_of
@@ -65,6 +66,7 @@ FIXES: Mapping[str, str] = {
     EXHAUSTED: "have the budget raised, or wait for its next period",
     "Misconfigured": "create the queue that is named, or submit the job to one that is there",
     "Backoff": "nothing: it queues again by itself",
+    NODE_FAILURES: "create another pod: this one was lost with its node or card, and does not come back",
     UNWRITTEN: "nothing, if the API server is slow or away for a while: it goes on by itself; else see in the applier's log why "
     "these are not written",
     TREE_SPLIT: "give the queues of one partition another cohort than those of the others, or flavors of another topology; "
@@ -183,7 +185,10 @@ def waiting(
     request = world.requests.get(workload.key)
     if obstacle is not None:
         explanation.reason, explanation.message = obstacle
-        spec = explanation.reason in {"AdmissionGated", "OnHold", "Deactivated"} or "LocalQueue" in explanation.message
+        spec = (
+            explanation.reason in {"AdmissionGated", "OnHold", "Deactivated", NODE_FAILURES}
+            or "LocalQueue" in explanation.message
+        )
         explanation.tier = Tier.SPEC if spec else Tier.QUEUE
     elif workload.stops.requeue.at is not None and workload.stops.requeue.at > at:
         explanation.tier, explanation.reason = Tier.TIME, "Backoff"

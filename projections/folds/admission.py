@@ -161,12 +161,7 @@ def _evolve_workload(  # noqa: C901 - one case per event
                 requeue = Requeue(count=event.requeue_count, at=event.requeue_at)
             elif event.reason.startswith("Deactivated"):
                 requeue = Requeue()
-            # Wherever it is placed next, it is not where these have failed.
-            workload = replace(
-                workload,
-                stops=changed_part(workload.stops, requeue=requeue),
-                second_pass=changed_part(workload.second_pass, unhealthy_nodes=()),
-            )
+            workload = replace(workload, stops=changed_part(workload.stops, requeue=requeue))
             if event.reason == "Deactivated":
                 workload = without_conditions(workload, DEACTIVATION_TARGET)
             workload = evicted(workload, event.reason, event.cause, event.message, position)

@@ -44,7 +44,8 @@ def evicted(workload: Workload, reason: str, cause: str, message: str, position:
     """The evicted workload: its checks and gates are reset; its quota is released later, when its pods are gone."""
     full = f"DeactivatedDueTo{cause}" if reason == "Deactivated" and cause else reason
     workload = with_condition(workload, true_condition(EVICTED, full, message, workload, position))
-    workload = with_news(workload, position, f"EvictedDueTo{full}", message)
+    if workload.reserved:  # Of who holds nothing Kueue records no Event.
+        workload = with_news(workload, position, f"EvictedDueTo{full}", message)
     workload = with_waiting_for_pods(workload, position)
     if workload.is_true(BLOCKED_ON_GATES):
         over = condition_at(BLOCKED_ON_GATES, ConditionStatus.FALSE, full, message, workload, position)
@@ -70,6 +71,8 @@ def evicted(workload: Workload, reason: str, cause: str, message: str, position:
         stops=stops,
         decided=position.sequence,
         in_cluster=changed_part(workload.in_cluster, start_failed=""),
+        # Wherever it is placed next, it is not where these have failed.
+        second_pass=changed_part(workload.second_pass, unhealthy_nodes=()),
         provisioning={},
     )
 

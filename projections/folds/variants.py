@@ -58,8 +58,7 @@ def evolve_variants(world: PreemptionState, event: VariantEvent, position: LogPo
             _open_gate(world, variant, event, position)
         case MigrationOrdered():
             gone = evicted(variant, FLAVOR_MIGRATION, "", event.message, position)
-            placed_anew = replace(gone, second_pass=changed_part(gone.second_pass, unhealthy_nodes=()))
-            world.put_workload(not_admitted(placed_anew, world.settings, position))
+            world.put_workload(not_admitted(gone, world.settings, position))
         case _:
             assert_never(event)
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from events.admission import RequeueReason
 from events.quota import ClusterQueueObserved, QueueingStrategy
+from projections.workloads.conditions import NODE_FAILURES
 from projections.workloads.lifecycle import OBJECT_DELETED, OTHER_PODS
 
 IMMEDIATE = frozenset(
@@ -30,4 +31,4 @@ def stays_in_line(
 
 def comes_back(reason: str, *, alone: bool) -> bool:
     """Whether who was evicted for this reason may queue again at once; a pod that was lost does not come back."""
-    return reason in ("Preempted", OBJECT_DELETED, OTHER_PODS) or (reason == "NodeFailures" and not alone)
+    return reason in ("Preempted", OBJECT_DELETED, OTHER_PODS) or (reason == NODE_FAILURES and not alone)

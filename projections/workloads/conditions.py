@@ -33,8 +33,11 @@ PENDING = "PendingEvaluation"
 PENDING_MESSAGE = "Workload is pending evaluation in the scheduling queue"
 GATE_CLEARED_MESSAGE = "AdmissionGatedBy cleared, waiting for quota reservation"
 
-SILENT = frozenset({"Backoff", WAITING_FOR_PODS})
-"""Reasons to be parked that QuotaReserved does not show by itself: requeueState does, or a condition of their own."""
+NODE_FAILURES = "NodeFailures"
+"""Why who has lost a node or a card is evicted, and why a pod by itself does not come back after that."""
+
+SILENT = frozenset({"Backoff", WAITING_FOR_PODS, NODE_FAILURES})
+"""Reasons to be parked that QuotaReserved does not show by itself: requeueState does, or another condition."""
 
 STANDING = frozenset({"Misconfigured", "Suspended", "Deactivated", GATED, "OnHold", "BudgetExhausted"}) | SILENT
 """Reasons that end as soon as the workload is in line again; any other stays until the next attempt."""

@@ -1,8 +1,9 @@
-"""When time alone changes what has to happen to a workload: back-off over, pods not ready in time, run too long."""
+"""When time alone changes what has to happen to a workload: back-off over, pods not ready in time, run too long, hanging."""
 
 from events.event import Millis
 from events.settings import SettingsObserved
 from projections.workloads.lifecycle import ADMITTED, EVICTED, FINISHED, Workload
+from projections.workloads.pods import pods_hold_until
 from projections.workloads.pods_ready import pods_ready_until
 
 DEACTIVATED_DUE_TO = "DeactivatedDueTo"
@@ -40,7 +41,7 @@ def kept_until(workload: Workload, settings: SettingsObserved) -> Millis | None:
 
 
 def next_deadline(workload: Workload, settings: SettingsObserved) -> Millis | None:
-    """When something about a workload is due next: back-off over, pods not ready, run for too long, or kept long enough; None if nothing is."""
+    """When something about a workload is due next: back-off over, pods not ready, run for too long, hanging, or kept long enough; None if nothing is."""
     if workload.finished:
         return kept_until(workload, settings)
     rule = settings.pods_ready
@@ -48,6 +49,7 @@ def next_deadline(workload: Workload, settings: SettingsObserved) -> Millis | No
         backoff_until(workload),
         None if rule is None else pods_ready_until(workload, rule),
         runs_until(workload),
+        pods_hold_until(workload),
         kept_until(workload, settings),
     )
     return min((time for time in times if time is not None), default=None)

@@ -5,6 +5,7 @@ from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
 
+from events.event import Millis
 from events.whole_number import whole_number
 from events.workload import ConditionStatus, MemberState
 from projections.log_position import LogPosition
@@ -33,11 +34,11 @@ def is_single_pod(workload: Workload) -> bool:
     return workload.owner is not None and workload.owner.is_pod
 
 
-def stands_still(workload: Workload) -> bool:
-    """Whether it was stopped and nothing of it runs any more."""
+def stands_still(workload: Workload, at: Millis) -> bool:
+    """Whether it was stopped and nothing of it runs any more, or only what was waited for long enough."""
     if not made_of_pods(workload):
         return bool(workload.stops.pods_gone)
-    return workload.applied >= workload.stops.stopped_by and not has_live_pods(workload)
+    return workload.applied >= workload.stops.stopped_by and not pods_hold(workload, at)
 
 
 def ends_last_attempt(workload: Workload, stop: str) -> bool:
@@ -55,12 +56,35 @@ def has_live_pods(workload: Workload) -> bool:
     return any(one.state is MemberState.LIVE for one in workload.spec.members)
 
 
-def runs_without_admission(workload: Workload) -> bool:
-    """Whether a pod of it runs that nobody has let in, or not yet: somebody took its gate away. Those of who is evicted have to end anyway.
+def pods_hold(workload: Workload, at: Millis) -> bool:
+    """Whether a pod that is its member runs, and is not one that should have been gone by now.
 
+    Rule: docs/rules/eviction.md#hanging-pods
+    """
+    return any(one.state is MemberState.LIVE and not 0 < one.holds_until <= at for one in workload.spec.members)
+
+
+def pods_hold_until(workload: Workload) -> Millis | None:
+    """From when on pods that are to end hold its quota no more, if they hang; None where nothing is to end, or not all is being deleted."""
+    if not workload.reserved or not (workload.evicted or workload.spec.on_hold):
+        return None
+    times = [one.holds_until for one in workload.spec.members if one.state is MemberState.LIVE]
+    return max(times) if times and all(times) else None
+
+
+def has_hanging_pods(workload: Workload) -> bool:
+    """Whether a pod of it is there still that is being deleted."""
+    return any(one.state is MemberState.LIVE and one.holds_until for one in workload.spec.members)
+
+
+def runs_without_admission(workload: Workload) -> bool:
+    """Whether a pod of it runs that nobody has let in, or not yet: somebody took its gate away.
+
+    Those of who is evicted have to end anyway, and those that are being deleted do.
     Rule: docs/rules/eviction.md#by-hand
     """
-    if not made_of_pods(workload) or workload.finished or not has_live_pods(workload):
+    to_end = any(one.state is MemberState.LIVE and not one.holds_until for one in workload.spec.members)
+    if not made_of_pods(workload) or workload.finished or not to_end:
         return False
     return not workload.reserved or not (workload.pods_may_run or workload.evicted)
 

@@ -14,8 +14,16 @@ from projections.queues.pending_queues import PendingQueues
 from projections.queues.state import QueueState
 from projections.set_aside.records import ADMITTER, LEFT_ALONE, Scope, is_aside
 from projections.unsupported import CLAIMS, NOT_DONE, REFUSED_BEFORE
-from projections.workloads.conditions import GATED, GATED_BY, OBSERVABILITY, not_shown, shown_reason
+from projections.workloads.conditions import (
+    GATED,
+    GATED_BY,
+    NODE_FAILURES,
+    OBSERVABILITY,
+    not_shown,
+    shown_reason,
+)
 from projections.workloads.lifecycle import QUOTA_RESERVED, REQUEUED, WAITING_FOR_PODS, Workload
+from projections.workloads.pods import has_hanging_pods
 from projections.workloads.state import WorkloadState
 from projections.workloads.terminating import is_being_deleted
 from services.queue_manager.state import QueueManagerState
@@ -62,6 +70,8 @@ def _requeued(world: WorkloadState, workload: Workload) -> list[Decision]:
             reason, message = "ClusterQueueRestarted", "The ClusterQueue was restarted after being stopped"
         case waited_for if waited_for.startswith("Deactivated"):
             over, reason, message = True, "Reactivated", "The workload was reactivated"
+        case "NodeFailures":
+            return []  # A pod by itself: nobody makes it anew.
         case _:
             over, reason, message = True, "BackoffFinished", "The workload backoff was finished"
     return [WorkloadRequeued(workload=workload.key, allowed=True, reason=reason, message=message)] if over else []
@@ -133,6 +143,7 @@ HELD_BACK = frozenset(
         GATED,
         "OnHold",
         WAITING_FOR_PODS,
+        NODE_FAILURES,
         EXHAUSTED,
         LEFT_ALONE,
         *NOT_DONE,
@@ -160,6 +171,8 @@ def standing_obstacle(world: QueueState, workload: Workload) -> tuple[str, str] 
         return closed
     if workload.spec.waits_for_pods:
         return WAITING_FOR_PODS, "Pods of the group have ended and were not replaced yet"
+    if has_hanging_pods(workload):
+        return WAITING_FOR_PODS, "Pods that were stopped are not gone yet"
     # Without the observability gate, an inactive workload shows what else is wrong, and nothing otherwise.
     return None if workload.spec.active else DEACTIVATED
 
@@ -170,6 +183,9 @@ def _own_obstacle(world: QueueState, workload: Workload) -> tuple[str, str] | No
         return DEACTIVATED
     if workload.spec.gated_by:
         return GATED, gate_message(workload)
+    lost = workload.condition(REQUEUED)
+    if lost is not None and lost.status is ConditionStatus.FALSE and lost.reason == NODE_FAILURES:
+        return NODE_FAILURES, lost.message
     if workload.spec.on_hold:
         return "OnHold", hold_message(workload)
     if workload.in_cluster.prebuilt and is_being_deleted(world.terminating.get(workload.key), workload):

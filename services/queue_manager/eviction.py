@@ -13,11 +13,11 @@ from projections.configuration import Configuration
 from projections.topology.placement.node_failures import lost_hosts, lost_place, unhealthy_nodes
 from projections.topology.pods.remaining import too_many_go_on
 from projections.topology.state import TopologyState
-from projections.workloads.conditions import GATED
+from projections.workloads.conditions import GATED, NODE_FAILURES
 from projections.workloads.deadlines import runs_until
 from projections.workloads.lifecycle import EVICTED, OBJECT_DELETED, OTHER_PODS, PODS_READY, Workload
 from projections.workloads.other_pods import asks_for_others
-from projections.workloads.pods import has_live_pods, stands_still
+from projections.workloads.pods import pods_hold, stands_still
 from projections.workloads.pods_ready import pods_ready_until
 from projections.workloads.state import WorkloadState
 from projections.workloads.terminating import has_to_stop
@@ -27,7 +27,6 @@ from services.queue_manager.state import QueueManagerState
 from services.queue_manager.upkeep import check_backoff, check_list, deactivation, gate_message, hold_message
 
 LIMIT_EXCEEDED = "RequeuingLimitExceeded"
-NODE_FAILURES = "NodeFailures"
 
 
 def decide_holding(world: QueueManagerState, workload: Workload, at: Millis) -> list[Decision]:
@@ -37,7 +36,7 @@ def decide_holding(world: QueueManagerState, workload: Workload, at: Millis) -> 
         return first
     evicted = workload.condition(EVICTED)
     if evicted is not None and workload.evicted:
-        return _taken_over(workload, evicted) or _ran_too_long(world, workload, at) or _release(workload, evicted)
+        return _taken_over(workload, evicted) or _ran_too_long(world, workload, at) or _release(workload, evicted, at)
     for rule in (
         _object_deleted,
         _other_pods,
@@ -74,9 +73,9 @@ def _taken_over(workload: Workload, evicted: Condition) -> list[Decision]:
     return [EvictionOrdered(workload=workload.key, reason=reason, cause=cause, message=evicted.message)]
 
 
-def _release(workload: Workload, evicted: Condition) -> list[Decision]:
+def _release(workload: Workload, evicted: Condition, at: Millis) -> list[Decision]:
     """Release the quota of an evicted workload once its pods are gone, or, without a job, who runs it says so; at once if it was never admitted."""
-    if workload.pods_may_run and not stands_still(workload):
+    if workload.pods_may_run and not stands_still(workload, at):
         return []
     return [QuotaReleased(workload=workload.key, reason=evicted.reason, message=evicted.message)]
 
@@ -108,8 +107,8 @@ def _start(world: WorkloadState, workload: Workload, at: Millis) -> list[Decisio
 
 def _on_hold(world: WorkloadState, workload: Workload, at: Millis) -> list[Decision]:
     """Withdraw the quota of a workload scaled to zero once its pods are gone."""
-    del world, at
-    if not workload.spec.on_hold or has_live_pods(workload):
+    del world
+    if not workload.spec.on_hold or pods_hold(workload, at):
         return []
     return [_withdrawn(workload, "OnHold", hold_message(workload))]
 

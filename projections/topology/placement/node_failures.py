@@ -175,7 +175,7 @@ def _unhealthy(
     world: TopologyState, workload: Workload, host: str, placed: Sequence[PodSetAssignment], at: Millis
 ) -> bool:
     node = _node_of(world, host)
-    if node is None:
+    if node is None or node.unreported:
         return True
     waits_for_pods = enabled(world.settings, "TASReplaceNodeOnPodTermination")
     if not node.ready:

@@ -53,6 +53,7 @@ def node_facts(value: JsonMapping, config: CardConfig = HAMI, before: Fact | Non
             taints=taints(found.spec.taints or (), "spec.taints"),
             ready=ready,
             not_ready_since=parse_timestamp(since) if since else 0,
+            unreported=told is None,
             unschedulable=found.spec.unschedulable,
             allocatable=readable_amounts(found.status.allocatable),
         )

@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from events.event import Millis
 from events.json_object import JsonObject
 from events.json_path import get
+from events.timestamp import parse_timestamp
 from events.workload import Member, MemberState
 from services.jobs.kinds import pods as rules
 
@@ -66,6 +68,7 @@ def members_of(kept: Sequence[JsonObject], role: Role) -> tuple[Member, ...]:
             uid=one["metadata"].get("uid", ""),
             pod_set=role(one),
             state=_how_far(one),
+            holds_until=_holds_until(one),
         )
         for one in kept
     )
@@ -92,3 +95,12 @@ def _how_far(pod: JsonObject) -> MemberState:
     if rules.is_over(pod) or not counts_on(pod):
         return MemberState.OVER
     return MemberState.GATED if rules.is_waiting(pod) else MemberState.LIVE
+
+
+def _holds_until(pod: JsonObject) -> Millis:
+    """Until when a pod holds quota that hangs while it is being deleted: Kueue adds the grace period to a time that it is part of already."""
+    meta = pod["metadata"]
+    told, grace = meta.get("deletionTimestamp"), meta.get("deletionGracePeriodSeconds")
+    if not told or grace is None or _how_far(pod) is not MemberState.LIVE:
+        return 0
+    return parse_timestamp(told) + 1000 * int(grace)

@@ -145,7 +145,7 @@ MEANT = {
     "any pod of its group": "Kueue says on any pod of a group what it says of the group, kuelog on the oldest",
     "names the field": "Kueue says why a group of pods makes no workload, kuelog also which field says so and what to write instead",
     "tried in between": "Kueue may refuse somebody in passing, as between the two steps in which it evicts others, and says so in an Event",
-    "said in an Event": "an Event says as well that a queue that a workload waits for takes nothing in, and that one without quota was deactivated",
+    "said in an Event": "an Event says as well that a queue that a workload waits for takes nothing in",
     "job of the manager": "Kueue leaves the UID of the job of the manager on a copy until its job there takes it; here it has none until then: docs/rules/multikueue.md#copies",
     "copy kept": "Kueue may find that who was evicted in a worker holds quota again before it has seen that it had none, and then leaves the copy, and the stopped job, that it else removes and makes anew: docs/rules/multikueue.md#dispatch",
     "left until collected": "Kueue leaves what it has sent to a cluster that left the configuration until it collects what nobody wants, once a minute; here it goes at once: docs/rules/multikueue.md#settings",

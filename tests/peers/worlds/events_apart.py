@@ -66,8 +66,6 @@ def _of_one_side(one: Difference, about: str, said: str, there: Seen, here: Seen
         return "kept of no job" if kept is not None and not kept.get("made") else ""
     if one.here is None:
         return "owners of groups" if of_pod and said == "Normal Stopped" else _ONLY_THERE.get(said, "")
-    if said == "Normal EvictedDueToDeactivated" and f"{about}: Normal QuotaReserved" not in here["events"]:
-        return "said in an Event"
     return _ONLY_HERE.get(said, "")
 
 

@@ -11,6 +11,7 @@ from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
 from events.device import NodeObserved, PodObserved
 from events.pod_set import PodSet
+from events.preemption import PreemptionOrdered
 from events.selector import Effect, Taint, Toleration
 from events.topology import PodTopology, TopologyAssignment, TopologyDomain, TopologyPlacement
 from events.workload import EvictionOrdered, Owner, PodSetAssignment
@@ -139,6 +140,10 @@ def test_a_taint_counts_unless_all_pods_tolerate_it_for_ever() -> None:
     assert running().tell(node("a", taint=Effect.PREFER_NO_SCHEDULE), over).steps() == []
 
 
+def test_a_host_of_which_nobody_says_whether_it_is_ready_has_failed_whoever_goes_on_there() -> None:
+    assert running().tell(replace(node("a", ready=False), unreported=True)).steps() == failed("a")
+
+
 def test_a_second_host_that_fails_has_the_workload_evicted() -> None:
     room = running().tell(ObjectRemoved(kind="Node", name="b"))
     assert room.steps() == failed("b")
@@ -148,6 +153,17 @@ def test_a_second_host_that_fails_has_the_workload_evicted() -> None:
     both = running().tell(GONE, ObjectRemoved(kind="Node", name="b"))
     (ordered,) = both.step()
     assert isinstance(ordered, EvictionOrdered) and ordered.message.endswith(": a, b")
+
+
+def test_whoever_has_to_go_while_a_host_has_failed_names_it_no_more() -> None:
+    for order in (
+        PreemptionOrdered(workload=KEY, preemptor="team/x", reason="InClusterQueue", message=""),
+        EvictionOrdered(workload=KEY, reason="PodsReadyTimeout", cause="WaitForStart", message=""),
+    ):
+        room = running().tell(GONE)
+        assert room.steps() == failed("a")
+        room.tell(order)
+        assert (room.workload.second_pass.unhealthy_nodes, room.steps()) == ((), [])
 
 
 def test_a_host_that_is_well_again_is_taken_out() -> None:

@@ -2,10 +2,11 @@
 
 from msgspec.structs import replace
 
+from events.application import DecisionApplied
 from events.card import Card, CardShare
 from events.control import ObjectRemoved
 from events.device import DevicesRegistered, DevicesReserved, NodeObserved, PodObserved, PodPlacement
-from events.workload import EvictionOrdered, Owner, PodsGone
+from events.workload import EvictionOrdered, Owner, PodsGone, QuotaReleased, WorkloadParked
 from tests.services.queue_manager.waiting_room import KEY, MINUTE, Room, submitted
 
 CARD = Card(uuid="gpu-1", index=0, slots=10, memory=1000, cores=100, model="V100", vendor="NVIDIA")
@@ -45,6 +46,12 @@ def test_who_ran_on_a_node_that_is_gone_is_evicted_and_may_return_at_once() -> N
 def test_a_pod_that_was_its_own_job_does_not_come_back() -> None:
     room = running(Owner(kind="Pod", name="p", uid="p", api_version="v1")).tell(ObjectRemoved(kind="Node", name="node"))
     assert room.step() == evicted(LOST)
+    room.tell(DecisionApplied(workload=KEY, partition="LOG_0", sequence=room.workload.stops.stopped_by))
+    released, parked = room.steps()
+    assert isinstance(released, QuotaReleased)
+    assert parked == WorkloadParked(workload=KEY, cluster_queue="cq", reason="NodeFailures", message=LOST)
+    assert room.told("Requeued") == ("False", "NodeFailures", LOST)
+    assert room.told("QuotaReserved") == ("False", "PendingEvaluation", LOST)
 
 
 def test_on_a_node_that_is_not_ready_it_goes_when_no_pod_of_it_goes_on_there() -> None:

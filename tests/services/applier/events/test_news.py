@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from events.application import DecisionApplied
 from events.quota import CheckRule
-from events.workload import CheckState, WorkloadSwitched
+from events.workload import CheckState, WorkloadChanged, WorkloadSwitched
 from projections.workloads.in_cluster import News
 from services.applier.events.cluster_events import event_of, workload_event
 from services.applier.plan import plan
@@ -12,8 +12,7 @@ from tests.services.queue_manager.waiting_room import KEY, SPEC, Room, check, su
 
 
 def test_an_eviction_is_told_as_an_event_under_its_full_reason() -> None:
-    room = Room(submitted())
-    room.steps()
+    room = Room(submitted(reserved=True))
     room.tell(WorkloadSwitched(workload=KEY, active=False))
     room.step()
     (news,) = room.workload.in_cluster.news
@@ -22,6 +21,15 @@ def test_an_eviction_is_told_as_an_event_under_its_full_reason() -> None:
         "The workload is deactivated",
         False,
     )
+
+
+def test_of_who_is_set_inactive_while_it_waits_the_condition_tells_and_no_event() -> None:
+    room = Room(submitted())
+    room.steps()
+    room.tell(WorkloadSwitched(workload=KEY, active=False))
+    room.steps()
+    assert room.told("Evicted") == ("True", "Deactivated", "The workload is deactivated")
+    assert room.workload.in_cluster.news == ()
 
 
 def test_a_rejected_check_is_told_as_a_warning() -> None:
@@ -37,12 +45,13 @@ def test_what_is_applied_is_told_no_more_and_later_news_stay() -> None:
     room = Room(submitted(replace(SPEC, gated_by=("x",))))
     room.steps()
     told = room.sequence
-    room.tell(WorkloadSwitched(workload=KEY, active=False))
+    room.tell(WorkloadChanged(workload=KEY, spec=replace(SPEC, gated_by=("y",))))
     room.steps()
-    assert [one.reason for one in room.workload.in_cluster.news] == ["AdmissionGated", "EvictedDueToDeactivated"]
+    gates = ["Workload admission is gated by: x", "Workload admission is gated by: y"]
+    assert [one.message for one in room.workload.in_cluster.news] == gates
     room.tell(DecisionApplied(workload=KEY, partition="LOG_0", sequence=told))
     (application,) = plan(room.world, "LOG_0", [KEY])
-    assert [one.reason for one in application.news] == ["EvictedDueToDeactivated"]
+    assert [one.message for one in application.news] == gates[1:]
 
 
 def test_an_event_bears_the_same_name_whoever_tells_it_and_however_often() -> None:

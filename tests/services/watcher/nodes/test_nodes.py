@@ -76,16 +76,17 @@ def test_cards_of_amd_are_there_while_their_node_has_any_for_their_plugin_answer
     assert [card.uuid for card in told.cards] == ["GPU-a", "AMD-a"][: 1 + count]
 
 
-def test_a_node_that_is_not_ready_says_since_when() -> None:
-    def told(*conditions: dict[str, str]) -> tuple[bool, int]:
+def test_a_node_that_is_not_ready_says_since_when_and_one_that_does_not_say_whether_it_is_none() -> None:
+    def told(*conditions: dict[str, str]) -> tuple[bool, int, bool]:
         value = {"metadata": {"name": "n"}, "status": {"conditions": list(conditions)}}
         (found,) = [one for one in View().see("Node", value) if isinstance(one, NodeObserved)]
-        return found.ready, found.not_ready_since
+        return found.ready, found.not_ready_since, found.unreported
 
     at = {"type": "Ready", "lastTransitionTime": "1970-01-01T00:01:00Z"}
-    assert told({**at, "status": "False"}) == told({**at, "status": "Unknown"}) == (False, 60_000)
-    assert told({**at, "status": "True"}) == (True, 0)
-    assert told({"type": "Ready", "status": "False"}) == told() == (False, 0)
+    assert told({**at, "status": "False"}) == told({**at, "status": "Unknown"}) == (False, 60_000, False)
+    assert told({**at, "status": "True"}) == (True, 0, False)
+    assert told({"type": "Ready", "status": "False"}) == (False, 0, False)
+    assert told() == told({**at, "type": "DiskPressure", "status": "False"}) == (False, 0, True)
 
 
 def test_both_cordons_count_and_scores_and_the_split_by_software_are_told() -> None:

@@ -7,11 +7,13 @@ from events.catalogue import Fact
 from events.control import ObjectRefused
 from events.json_object import JsonObject
 from events.pod import PodAccounted
+from events.timestamp import parse_timestamp
 from events.workload import MemberState, WorkloadChanged, WorkloadDeleted, WorkloadSubmitted
 from services.watcher.pods.pod_members import group_members, members_of
 from services.watcher.view import View
 
 ROLE = "kueue.x-k8s.io/role-hash"
+BEGIN = parse_timestamp("2026-01-01T00:00:00Z")
 
 
 def pod(name: str, *, phase: str = "Pending", gated: bool = True, node: str = "", **meta: Any) -> JsonObject:
@@ -51,6 +53,16 @@ def test_who_was_let_through_stays_before_who_waits_and_who_is_held_before_who_i
     assert names(
         group_members([free, waits | {"metadata": {**waits["metadata"], "name": "z"}}], {"r": 1}, role).kept
     ) == ["z"]
+
+
+def test_of_a_pod_that_is_deleted_where_it_runs_is_told_when_it_should_be_gone_with_its_grace_period_once_more() -> (
+    None
+):
+    going = {"deletionTimestamp": "2026-01-01T00:01:00Z", "deletionGracePeriodSeconds": 30}
+    runs, over = pod("a", gated=False, node="n", **going), pod("b", phase="Failed", gated=False, node="n", **going)
+    stays, never_ran = pod("c", gated=False, node="n"), pod("d", **going)
+    told = {one.name: one.holds_until for one in members_of([runs, over, stays, never_ran], role)}
+    assert told == {"a": BEGIN + 90_000, "b": 0, "c": 0, "d": 0}
 
 
 def test_a_pod_that_failed_keeps_its_place_until_another_takes_it() -> None:
