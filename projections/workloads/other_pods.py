@@ -48,7 +48,7 @@ def _other_counts(workload: Workload, admission: Admission) -> dict[str, str]:
     return {
         one.name: f"{asked[one.name]} pods for {one.name}, which was let in with {one.count}"
         for one in admission.assignments
-        if not 0 <= asked.get(one.name, one.count) - one.count <= workload.reclaimable.get(one.name, 0)
+        if not 0 <= asked.get(one.name, one.count) - one.count <= admission.done_before.get(one.name, 0)
     }
 
 

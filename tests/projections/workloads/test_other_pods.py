@@ -54,12 +54,12 @@ def test_others_may_ask_for_more_than_they_have(change: dict[str, Any]) -> None:
     assert asks_for_others(replace(RUNS, **{"spec": MORE, **change})) == ""
 
 
-@pytest.mark.parametrize("done", [2, 3])
+@pytest.mark.parametrize("done", [0, 2, 3])
 def test_who_was_let_in_without_the_pods_that_were_done_asks_for_no_others(done: int) -> None:
-    """More of them may be done by now."""
-    some_done = replace(RUNS, spec=replace(SPEC, pod_sets=(replace(MAIN, count=4), REST)))
-    assert asks_for_others(replace(some_done, reclaimable={"main": done})) == ""
-    assert asks_for_others(replace(some_done, reclaimable={"main": 1}))
-    assert asks_for_others(
-        replace(RUNS, spec=replace(SPEC, pod_sets=(replace(MAIN, count=1), REST)), reclaimable={"main": done})
-    )
+    """More of them may be done by now, or pods that were are made again."""
+    four = replace(SPEC, pod_sets=(replace(MAIN, count=4), REST))
+    one = replace(SPEC, pod_sets=(replace(MAIN, count=1), REST))
+    let_in = replace(RUNS, reclaimable={"main": done}, admission=replace(RUNS.admission, done_before={"main": 2}))
+    assert asks_for_others(replace(let_in, spec=four)) == ""
+    assert asks_for_others(replace(let_in, spec=four, admission=replace(RUNS.admission, done_before={"main": 1})))
+    assert asks_for_others(replace(let_in, spec=one))
