@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from events.api.labels import (
     ELASTIC_JOB,
+    PODSET_PREFERRED_TOPOLOGY,
     PODSET_REQUIRED_TOPOLOGY,
     PODSET_SLICE_REQUIRED_TOPOLOGY,
     PODSET_SLICE_SIZE,
@@ -17,7 +18,12 @@ from events.event import Millis
 from events.json_object import JsonObject, object_at
 from ops.sandbox.simulate.users import UserAction
 
-_ONE_DOMAIN = (PODSET_REQUIRED_TOPOLOGY, PODSET_SLICE_REQUIRED_TOPOLOGY, PODSET_SLICE_SIZE)
+_ONE_DOMAIN = (
+    PODSET_REQUIRED_TOPOLOGY,
+    PODSET_PREFERRED_TOPOLOGY,
+    PODSET_SLICE_REQUIRED_TOPOLOGY,
+    PODSET_SLICE_SIZE,
+)
 """What an elastic job may not ask of a topology, or could not keep when it grows."""
 
 

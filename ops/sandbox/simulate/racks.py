@@ -121,8 +121,8 @@ class _Jobs:
             notes[EXIT] = "1"
         elastic = not self._site.with_cards and chance.random() < 0.45  # noqa: PLR2004
         if elastic:
-            notes = {key: value for key, value in notes.items() if key != PODSET_REQUIRED_TOPOLOGY}
-            notes = {key: value for key, value in notes.items() if "slice" not in key}
+            together = (PODSET_REQUIRED_TOPOLOGY, PODSET_PREFERRED_TOPOLOGY)
+            notes = {key: value for key, value in notes.items() if key not in together and "slice" not in key}
         indexed = not elastic and chance.random() < 0.5  # noqa: PLR2004
         meta: JsonObject = {
             "name": name,
