@@ -10,7 +10,7 @@ EACH ?= 12
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help install demo test lint site screenshots simulate months lives late by-hand fuzz chaos coverage mutants bench peers differences refusals suites lock clean
+.PHONY: help install demo test lint site screenshots simulate months lives late by-hand fuzz chaos coverage mutants bench peers differences cycles refusals suites lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -93,6 +93,10 @@ refusals: $(READY) ## put objects by chance that may not be stored before Kueue'
 
 differences: $(READY) ## have small worlds by chance decided by Kueue's manager and by kuelog, and say where they differ (SEED, WORLDS=40; after make peers)
 	@$(BIN)/python -m tests.peers.decided_beside_kueue --seed $(SEED) --worlds $(WORLDS)
+
+cycles: SEEDS = 1-1000
+cycles: $(READY) ## have Kueue's own scheduler and kuelog go through one cycle each in small worlds by chance, and say where they decide differently (SEEDS=1-1000, WITH=fair,elastic; with Go at hand)
+	@$(BIN)/python -m tests.peers.cycles_beside_kueue --seeds $(SEEDS) $(if $(WITH),--with $(WITH))
 
 suites: $(READY) ## run Kueue's own integration suites with kuelog in the place of its controllers (SUITES="scheduler tas"; after make peers)
 	@$(BIN)/python -m tests.peers.suites.run $(SUITES)
