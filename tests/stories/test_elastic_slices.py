@@ -197,6 +197,14 @@ def test_a_pod_that_was_let_through_in_the_place_of_another_gets_the_cards_that_
     assert [one.pod for one in told.world.pod_cards["team/e"]] == ["e-0"]
 
 
+def test_a_pod_that_was_told_its_cards_keeps_them_when_others_come_that_would_be_before_it() -> None:
+    told = Story().told(*platform(nominal=16, cards=4), elastic("e", 2, memory=WIDE))
+    told.decided()
+    told.told(pod("e-9", held=True)).decided()
+    told.told(pod("e-1", held=True), pod("e-2", held=True)).decided()
+    assert {one.pod: one.index for one in told.world.pod_cards["team/e"]} == {"e-9": 0, "e-1": 1}
+
+
 def test_cards_assigned_to_a_pod_while_another_slice_took_its_place_are_the_pod_s_in_that_one() -> None:
     """The cards' partition has not read yet what was decided about quota."""
     asked = elastic("e", 2, memory=WIDE)

@@ -26,11 +26,13 @@ def forget_elastic_pod(world: DeviceState, key: str) -> None:
 
 
 def pods_with_room(world: DeviceState, workload: Workload) -> tuple[PodObserved, ...]:
-    """The waiting pods of an admitted slice that may run, by name: of each pod set as many as it was admitted for."""
+    """The waiting pods of an admitted slice that may run: of each pod set as many as it was admitted for, those first that were told their cards, then by name."""
     if workload.admission is None or not workload.should_run:
         return ()
     pods = [world.pods[key] for key in sorted(world.elastic_pods.get(workload.key, ()))]
     living = [one for one in pods if one.phase not in TERMINAL]
     running = [one for one in living if not one.waits_for_slice]
+    told = {one.uid for one in world.pod_cards.get(workload.key, ())}
     waiting = [one for one in living if one.waits_for_slice and not one.terminating]
+    waiting.sort(key=lambda one: one.uid not in told)
     return tuple(with_room(workload.admission, running, waiting))
