@@ -66,14 +66,15 @@ def adopt(world: DeviceState, workload: Workload, status: AdoptedStatus, positio
     unsaid = reserved is None and bool(status.cluster_queue)
     if not status.cluster_queue or not (unsaid or (reserved and reserved.status is ConditionStatus.TRUE)):
         return adopted
+    done_before = done_when_let_in(workload.spec.pod_sets, status.assignments, done)
     admission = Admission(
         cluster_queue=status.cluster_queue,
         assignments=status.assignments,
         reservation=position.sequence,
         reserved_at=reserved.since if reserved is not None else position.at,
         required_checks=tuple(sorted(adopted.checks)),
-        done_before=(before := done_when_let_in(workload.spec.pod_sets, status.assignments, done)),
-        given_back=given_back_by(done, before, {}),
+        done_before=done_before,
+        given_back=given_back_by(done, done_before, {}),
     )
     adopted = replace(adopted, admission=admission)
     queue = world.cluster_queues.get(status.cluster_queue)

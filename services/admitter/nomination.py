@@ -258,9 +258,8 @@ def victims_for(world: AdmitterState, entry: AdmissionEntry, demand: TopologyDem
     """
     if entry.node is None or entry.assignment is None:
         return []
-    usage = {
-        column: amount for column, amount in entry.assignment.usage.items() if amount
-    }  # What is not asked for can't be short.
+    # What is not asked for can't be short.
+    usage = {column: amount for column, amount in entry.assignment.usage.items() if amount}
     if len(usage) == 1 and world.shortcuts and not demand.requests:
         found = entry.searched.get(next(iter(usage.items())))
         if found is not None:

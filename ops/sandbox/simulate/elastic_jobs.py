@@ -18,7 +18,7 @@ from events.event import Millis
 from events.json_object import JsonObject, object_at
 from ops.sandbox.simulate.users import UserAction
 
-_ONE_DOMAIN = (
+ONE_DOMAIN = (
     PODSET_REQUIRED_TOPOLOGY,
     PODSET_PREFERRED_TOPOLOGY,
     PODSET_SLICE_REQUIRED_TOPOLOGY,
@@ -48,8 +48,8 @@ def elastic(job: JsonObject) -> JsonObject:
     meta, spec = object_at(job, "metadata"), object_at(job, "spec")
     template = object_at(spec, "template")
     asked = object_at(template, "metadata", "annotations")
-    notes = {name: value for name, value in asked.items() if name not in _ONE_DOMAIN}
-    if any(name in asked for name in _ONE_DOMAIN):
+    notes = {name: value for name, value in asked.items() if name not in ONE_DOMAIN}
+    if any(name in asked for name in ONE_DOMAIN):
         notes = {name: value for name, value in notes.items() if "topology" not in name}
         notes[PODSET_UNCONSTRAINED_TOPOLOGY] = "true"
     return {

@@ -20,7 +20,7 @@ from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from ops.production.log.memory import IDS_KNOWN_FOR
 from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node, plain_node
-from ops.sandbox.simulate.elastic_jobs import changes_of_size, with_elastic_jobs
+from ops.sandbox.simulate.elastic_jobs import ONE_DOMAIN, changes_of_size, with_elastic_jobs
 from ops.sandbox.simulate.fault_plan import rolls
 from ops.sandbox.simulate.platform import CARD_MIB, LAYOUTS, SeedPlatform, kueue_object, preemption_of, priority_class
 from ops.sandbox.simulate.users import CLASSES, CORES, GPU, MEMORY, NAMESPACE, UserAction, actions_of
@@ -121,8 +121,7 @@ class _Jobs:
             notes[EXIT] = "1"
         elastic = not self._site.with_cards and chance.random() < 0.45  # noqa: PLR2004
         if elastic:
-            together = (PODSET_REQUIRED_TOPOLOGY, PODSET_PREFERRED_TOPOLOGY)
-            notes = {key: value for key, value in notes.items() if key not in together and "slice" not in key}
+            notes = {key: value for key, value in notes.items() if key not in ONE_DOMAIN}
         indexed = not elastic and chance.random() < 0.5  # noqa: PLR2004
         meta: JsonObject = {
             "name": name,

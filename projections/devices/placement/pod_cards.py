@@ -6,7 +6,7 @@ own and annotated with them before its scheduling gate is removed; the assignmen
 Rule: docs/rules/devices.md#own-cards
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
 
@@ -49,9 +49,11 @@ def next_assignments(world: DeviceState, workload: Workload, homes: Homes) -> It
     """
     if workload.devices is None:
         return
+    held_back = _held_back(world, workload)
     for pod_set in sorted({one.pod_set for one in workload.devices.placements}):
         if needs_pins(workload, pod_set):
-            yield from _for_set(world, workload, workload.devices.reservation, pod_set, homes.get(pod_set))
+            reservation, of_set = workload.devices.reservation, homes.get(pod_set)
+            yield from _for_set(world, workload, reservation, pod_set, of_set, held_back)
 
 
 def _for_set(
@@ -60,8 +62,8 @@ def _for_set(
     reservation: int,
     pod_set: str,
     homes: Mapping[str, Mapping[str, str]] | None,
+    held_back: Collection[str],
 ) -> Iterator[PodCardsAssigned]:
-    held_back = _held_back(world, workload)
     known = [one for one in assigned(world, workload) if one.pod_set == pod_set and one.uid not in held_back]
     taken = {one.index for one in known if _lives(world, workload, one)}
     served = {one.uid for one in known}
