@@ -226,10 +226,10 @@ class World(ConfigurationObjects, PreemptionState, BudgetState, ClaimState):
             self.trail.add(self.parts, its_object, workload.key)
 
     def _note_slice(self, before: Workload | None, workload: Workload) -> None:
-        """A slice that comes concerns those of its job that wait: they end beside it. So do the checks of the one before, for which they wait."""
+        """A slice that comes, or asks for other pod sets, concerns those of its job. So do the checks of the one before, for which they wait."""
         chain = chain_of(workload)
         self.trail.add(self.chains, chain, workload.key)
-        if before is None:
+        if before is None or before.spec.pod_sets is not workload.spec.pod_sets:
             for key in self.chains[chain]:
                 self.work.mark_dirty(key)
         elif workload.admission is not None and before.checks is not workload.checks:

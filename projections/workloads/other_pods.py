@@ -3,7 +3,7 @@
 Rule: docs/rules/eviction.md#other-pods
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -28,7 +28,8 @@ def asks_for_others(workload: Workload) -> str:
     """What a job that holds quota asks for otherwise than it was let in; empty where nothing is.
 
     Not so in a group of pods, which come and go while it runs. An elastic job changes its size by slices, and goes on with the
-    pods that run. A job of which some pods were done when it was let in was let in with the others alone.
+    pods that run, unless it asks for other pod sets than it has. A job of which some pods were done when it was let in was let
+    in with the others alone.
     """
     admission, wanted = workload.admission, workload.resizing.wanted
     if admission is None or workload.owner is None or made_of_pods(workload):
@@ -39,7 +40,21 @@ def asks_for_others(workload: Workload) -> str:
     elif wanted and not workload.pods_may_run:
         told = _others(workload.spec.pod_sets, wanted, counts=False)
     else:
-        told = {}
+        return asks_for_other_pod_sets(workload, wanted)
+    return _message(told)
+
+
+def asks_for_other_pod_sets(workload: Workload, asked: Sequence[PodSet]) -> str:
+    """What pod sets are asked for that a workload has not, or the other way round; empty where there are none.
+
+    Source: reference kueue-elastic-dra A2
+    """
+    own = {one.name for one in workload.spec.pod_sets}
+    told = _others(workload.spec.pod_sets, asked, counts=False) if asked else {}
+    return _message({name: text for name, text in told.items() if name in own ^ {one.name for one in asked}})
+
+
+def _message(told: Mapping[str, str]) -> str:
     return f"The job asks for {', and '.join(told.values())}" if told else ""
 
 

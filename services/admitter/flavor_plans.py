@@ -46,9 +46,9 @@ def plan_with(world: QueueState, head: QueueHead, counts: Mapping[str, int]) -> 
                 covers_pods=covers_pods,
                 config=config_of(world),
             ),
-            held=held[index] if index < len(held) else None,
+            held=held.get(pod_set.name),
         )
-        for index, pod_set in enumerate(head.workload.spec.pod_sets)
+        for pod_set in head.workload.spec.pod_sets
     ]
     settings = world.settings
     rules = PlanRules(
@@ -63,11 +63,11 @@ def plan_with(world: QueueState, head: QueueHead, counts: Mapping[str, int]) -> 
     return plan_of(world.quota, head.queue, world.flavors, asked, rules, problem=problem)
 
 
-def _held_before(old: Workload | None) -> list[HeldBefore]:
-    """What the pod sets hold of the slice that is replaced, in its order."""
+def _held_before(old: Workload | None) -> dict[str, HeldBefore]:
+    """What each pod set holds of the slice that is replaced, by its name: a job may name its pod sets in another order by now."""
     if old is None or old.admission is None:
-        return []
-    return [
-        HeldBefore(usage=remaining_usage(one, old.admission.given_back.get(one.name, 0)), flavors=one.flavors)
+        return {}
+    return {
+        one.name: HeldBefore(usage=remaining_usage(one, old.admission.given_back.get(one.name, 0)), flavors=one.flavors)
         for one in old.admission.assignments
-    ]
+    }

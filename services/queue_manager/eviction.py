@@ -15,10 +15,11 @@ from projections.topology.pods.remaining import too_many_go_on
 from projections.topology.state import TopologyState
 from projections.workloads.conditions import GATED, NODE_FAILURES
 from projections.workloads.deadlines import runs_until
-from projections.workloads.lifecycle import EVICTED, OBJECT_DELETED, OTHER_PODS, PODS_READY, Workload
-from projections.workloads.other_pods import asks_for_others
+from projections.workloads.lifecycle import EVICTED, OBJECT_DELETED, OTHER_PODS, PODS_READY, Workload, chain_of
+from projections.workloads.other_pods import asks_for_other_pod_sets, asks_for_others
 from projections.workloads.pods import pods_hold, stands_still
 from projections.workloads.pods_ready import pods_ready_until
+from projections.workloads.slices import slices_of
 from projections.workloads.state import WorkloadState
 from projections.workloads.terminating import has_to_stop
 from services.queue_manager.back_off import back_off
@@ -90,8 +91,10 @@ def _object_deleted(world: WorkloadState, workload: Workload, at: Millis) -> lis
 
 def _other_pods(world: WorkloadState, workload: Workload, at: Millis) -> list[Decision]:
     """Stop a job that asks for other pods than it was let in with: it is let in anew (docs/rules/eviction.md#other-pods)."""
-    del world, at
+    del at
     message = asks_for_others(workload)
+    if workload.spec.elastic and not message:
+        message = asks_for_other_pod_sets(workload, slices_of(world, chain_of(workload))[-1].spec.pod_sets)
     return [EvictionOrdered(workload=workload.key, reason=OTHER_PODS, message=message)] if message else []
 
 

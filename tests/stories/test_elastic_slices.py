@@ -8,6 +8,7 @@ from events.device import DevicesReleased, DevicesReserved, PodCardsAssigned, Po
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.preemption import PreemptionOrdered
 from events.quota import (
+    FlavorObserved,
     FlavorQuotas,
     LocalQueueObserved,
     PreemptionPolicy,
@@ -489,6 +490,58 @@ def test_a_job_that_asks_for_as_many_other_pods_keeps_its_slice_and_asks_for_the
     gone = PodsGone(workload="team/e", decision=f"LOG_0/{told.world.workloads['team/e'].stops.stopped_by}")
     (resized,) = [one for one in told.told(gone).decided() if isinstance(one, WorkloadSliceResized)]
     assert resized.pod_sets == (other,) and told.world.workloads["team/e"].spec.pod_sets == (other,)
+
+
+def _with_another(asked: WorkloadSubmitted, count: int) -> WorkloadChanged:
+    (main,) = asked.spec.pod_sets
+    return WorkloadChanged(
+        workload=asked.workload, spec=replace(asked.spec, pod_sets=(replace(main, name="more", count=count), main))
+    )
+
+
+def test_a_job_that_asks_for_another_pod_set_while_it_runs_stops_and_is_let_in_anew_with_it() -> None:
+    asked = elastic("e", 2)
+    told = Story().told(*platform(**ROOM), asked)
+    told.decided()
+    (ordered,) = told.told(_with_another(asked, 1)).decided()
+    message = "The job asks for 1 pods for more, which was let in with none"
+    assert ordered == EvictionOrdered(workload="team/e", reason="NoMatchingWorkload", message=message)
+    stopped = told.world.workloads["team/e"].stops.stopped_by
+    told.told(PodsGone(workload="team/e", decision=f"LOG_0/{stopped}")).decided()
+    now = told.world.workloads["team/e"]
+    assert now.admitted and [(one.name, one.count) for one in now.spec.pod_sets] == [("more", 1), ("main", 2)]
+
+
+def test_a_job_that_asks_for_another_pod_set_while_a_slice_of_it_waits_stops_and_that_slice_gets_in_alone() -> None:
+    asked = elastic("e", 2)
+    told = Story().told(*platform(nominal=4, cards=8), asked)
+    told.decided()
+    told.told(sized(asked, 6)).decided()
+    said = told.told(_with_another(asked, 1)).decided()
+    assert [one.reason for one in said if isinstance(one, EvictionOrdered)] == ["NoMatchingWorkload"]
+    stopped = told.world.workloads["team/e"].stops.stopped_by
+    told.told(PodsGone(workload="team/e", decision=f"LOG_0/{stopped}")).decided()
+    (running,) = [one for one in told.world.workloads.values() if one.admitted]
+    assert running.key != "team/e" and [one.name for one in running.spec.pod_sets] == ["more", "main"]
+    assert used(told) == 3
+
+
+def test_a_job_that_grows_and_names_its_pod_sets_in_another_order_keeps_the_flavor_of_each() -> None:
+    shape = PodShape(containers=(ContainerShape(name="main", requests={"cpu": 1000}),))
+    few, more = PodSet(name="few", count=1, shape=shape), PodSet(name="more", count=3, shape=shape)
+    asked = elastic("e", 1)
+    asked = replace(asked, spec=replace(asked.spec, pod_sets=(few, more)))
+    small = FlavorQuotas(flavor="small", quotas=(Quota(resource="cpu", nominal=1000),))
+    large = FlavorQuotas(flavor="v100", quotas=(Quota(resource="cpu", nominal=9000),))
+    groups = (ResourceGroup(resources=("cpu",), flavors=(small, large)),)
+    told = Story().told(*platform(**ROOM), FlavorObserved(name="small"), replace(queue("cq", nominal=0), groups=groups))
+    told.told(asked).decided()
+    turned = replace(asked.spec, pod_sets=(replace(more, count=4), few))
+    told.told(WorkloadChanged(workload="team/e", spec=turned)).decided()
+    (running,) = [one for one in told.world.workloads.values() if one.admitted and not one.finished]
+    assert running.key != "team/e" and running.admission is not None
+    held = [(one.name, one.count, one.flavors["cpu"]) for one in running.admission.assignments]
+    assert held == [("more", 4, "v100"), ("few", 1, "small")]
 
 
 def test_a_slice_in_the_queue_of_another_tree_gets_in_when_the_one_before_has_given_its_quota_back() -> None:
