@@ -47,7 +47,7 @@ def asks_for_others(workload: Workload) -> str:
 def asks_for_other_pod_sets(workload: Workload, asked: Sequence[PodSet]) -> str:
     """What pod sets are asked for that a workload has not, or the other way round; empty where there are none.
 
-    Source: reference kueue-elastic-dra A2
+    Rule: docs/rules/elastic.md#scale-up
     """
     own = {one.name for one in workload.spec.pod_sets}
     told = _others(workload.spec.pod_sets, asked, counts=False) if asked else {}
