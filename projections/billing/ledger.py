@@ -38,7 +38,8 @@ from projections.billing.cards.card_side import CardSide, OpenSlice
 from projections.billing.cards.strays import Strays
 from projections.billing.cards.unused_time import UnusedTime
 from projections.billing.entries import attempts
-from projections.billing.entries.attempts import About, Attempt, SliceKey
+from projections.billing.entries.attempts import Attempt, SliceKey
+from projections.billing.entries.billed_workloads import BilledWorkloads
 from projections.billing.entries.entry import AnyEntry, CardEntry, QuotaEntry, Waste, Window, caused
 from projections.billing.entries.ledger_scope import EVERYTHING, LedgerScope
 from projections.billing.quota.quota_book import QuotaBook
@@ -80,7 +81,7 @@ class Ledger:
         """The time up to which the ledger is folded; prices and corrections that operators enter do not advance it."""
         self._settings = SettingsObserved()
         self._config = HAMI
-        self._about: dict[str, About] = {}
+        self._workloads = BilledWorkloads()
         self._attempts: dict[str, dict[int, Attempt]] = {}
         """By workload and number."""
         self._current: dict[str, Attempt] = {}
@@ -89,7 +90,6 @@ class Ledger:
         self._decided = MomentsByWorkload()
         self._gone = LongGone()
         self._variants = VariantFamilies()
-        self._slices = SliceChains()
         self._owners = SliceChains()
         """Whose the pods of elastic jobs are, as far as cards are concerned: the next slice's once it has been given its own."""
         self._handed: dict[str, str] = {}
@@ -114,8 +114,8 @@ class Ledger:
         """An entry by its id, if it was among those to look for and has been billed by now."""
         return self.cards.found.get(entry) or self.holds.found_entry(entry)
 
-    def fold(self, event: AnyEvent, position: LogPosition) -> None:  # noqa: C901, PLR0912, PLR0915 - one case after the other
-        """Enter what an event means for time and money; most events mean nothing for it."""
+    def fold(self, event: AnyEvent, position: LogPosition, facts: int | None = None) -> None:  # noqa: C901, PLR0912, PLR0915 - one case after the other
+        """Enter what an event means for time and money, if anything; `facts` is the last fact that who decided it knew, if known."""
         if not isinstance(event, _ENTERED):
             self.at = max(self.at, position.at)
         self.holds.claimed.fold(event, position)
@@ -129,10 +129,12 @@ class Ledger:
                 self._submit(event, position)
             case DecidedElsewhere() if not self._variants.has(event.workload):
                 self._take_over(event, position)
-            case WorkloadChanged() | WorkloadOwned():
-                self._change(event)
+            case WorkloadChanged():
+                self._workloads.change(event)
+            case WorkloadOwned():
+                self._own(event)
             case QuotaReserved():
-                self._reserve(event, position)
+                self._reserve(event, position, facts)
             case WorkloadAdmitted():
                 self._admit(event.workload, position)
             case PreemptionRequested():
@@ -142,7 +144,7 @@ class Ledger:
             case EvictionOrdered():
                 self._stop(event.workload, event.reason)
             case VariantSubmitted():
-                self._about[event.workload] = About.of(event)
+                self._workloads.submit_beside(event)
             case (
                 VariantDropped() | QuotaReleased() | WorkloadOrphaned() | WorkloadFailedToStart() | WorkloadDiscarded()
             ):
@@ -150,19 +152,19 @@ class Ledger:
                 if isinstance(event, WorkloadDiscarded):
                     self._current.pop(event.workload, None)
             case WorkloadDeleted():
-                last = self._slices.last(event.workload)
+                last = self._workloads.delete(event, position.sequence)
                 self._let_quota_go(last, position)
-                # Who comes under the name after that is somebody else; what is still held goes on as it began.
+                # What is still held goes on as it began.
                 self._current.pop(last, None)
                 self.holds.forget(last)
-                self._slices.forget(event.workload)
             case WorkloadFinished():
-                last = self._slices.last(event.workload)
+                last = self._workloads.finish(event, position.sequence)
                 if (current := self._current.get(last)) is not None:
                     current.finished = True
                 self._let_quota_go(last, position)
             case PodsReclaimed() if enabled(self._settings, "ReclaimablePods"):
-                self.holds.reclaim(self._slices.last(event.workload), event.counts, caused("pods done", position))
+                last = self._workloads.running(event.workload)
+                self.holds.reclaim(last, event.counts, caused("pods done", position))
             case WorkloadSliceSubmitted() | WorkloadSliceResized() | WorkloadSliceReplaced() | WorkloadSliceDropped():
                 self._slice(event, position)
             case DevicesReserved():
@@ -227,22 +229,20 @@ class Ledger:
 
     def _submit(self, event: WorkloadSubmitted, position: LogPosition) -> None:
         self.tenants.add(event.workload.partition("/")[0])
-        if event.workload in self._about and event.workload in self._current:
+        if self._workloads.is_there(event.workload) and event.workload in self._current:
             return
-        self._about[event.workload] = About.of(event)
-        self._slices.begin(event)
+        self._workloads.submit(event)
         if event.adopted is not None:
             self._adopt(event.workload, event.adopted, position)
 
-    def _change(self, event: WorkloadChanged | WorkloadOwned) -> None:
-        if (known := self._about.get(event.workload)) is not None:
-            self._about[event.workload] = about = known.after(event)
-            if isinstance(event, WorkloadOwned) and (current := self._current.get(event.workload)) is not None:
-                self.cards.bill_to(current, about)
+    def _own(self, event: WorkloadOwned) -> None:
+        about, current = self._workloads.own(event), self._current.get(event.workload)
+        if about is not None and current is not None:
+            self.cards.bill_to(current, about)
 
     def _take_over(self, event: DecidedElsewhere, position: LogPosition) -> None:
         """What another manager has let in while kuelog was away is billed from when that is on the log."""
-        if event.workload not in self._about or not self._decided.take_over(event):
+        if self._workloads.about(event.workload) is None or not self._decided.take_over(event):
             return
         self._let_quota_go(event.workload, position)
         self._adopt(event.workload, event.status, position)
@@ -251,19 +251,22 @@ class Ledger:
         attempt = self._attempt(workload, position, adopted.cluster_queue, adopted.assignments)
         if attempts.goes_on(attempt, adopted):
             self._note(attempt)
-            asked = known.pod_sets if (known := self._about.get(workload)) is not None else ()
+            asked = known.pod_sets if (known := self._workloads.about(workload)) is not None else ()
             self.holds.adopt(attempt, asked, adopted, caused("quota reserved", position))
 
-    def _reserve(self, event: QuotaReserved, position: LogPosition) -> None:
+    def _reserve(self, event: QuotaReserved, position: LogPosition, facts: int | None) -> None:
         attempt = self._attempt(event.workload, position, event.cluster_queue, event.assignments)
         self._note(attempt)
-        self.holds.hold(attempt, event.assignments, caused("quota reserved", position))
+        if self._workloads.ended_unseen(event.workload, facts):
+            attempt.finished = True
+            return
+        self.holds.hold(attempt, event.assignments, caused("quota reserved", position), facts)
 
     def _attempt(
         self, workload: str, position: LogPosition, queue: str, given: tuple[PodSetAssignment, ...]
     ) -> Attempt:
         cohort = self.quota.cohort_of(queue)
-        return attempts.attempt_of(workload, self._about.get(workload), position.sequence, queue, cohort, given)
+        return attempts.attempt_of(workload, self._workloads.about(workload), position.sequence, queue, cohort, given)
 
     def _note(self, attempt: Attempt) -> None:
         holder = attempt.holder
@@ -294,7 +297,7 @@ class Ledger:
         """A slice of an elastic job comes, becomes smaller, or takes another one's place: quota at once, cards with its own."""
         match event:
             case WorkloadSliceSubmitted():
-                self._about[event.workload] = About.of(event)
+                self._workloads.submit_beside(event)
                 self.holds.replace(event.replaces, event.workload)
             case WorkloadSliceResized():
                 counts = {one.name: one.count for one in event.pod_sets}
@@ -304,7 +307,7 @@ class Ledger:
                 if (current := self._current.get(event.workload)) is not None:
                     current.finished = True
                 self._let_quota_go(event.workload, position)
-                self._slices.replace(event.workload, event.by)
+                self._workloads.replace(event.workload, event.by)
                 if held:
                     self._handed[event.by] = event.workload
 
@@ -324,7 +327,7 @@ class Ledger:
     def _give(self, event: DevicesReserved, position: LogPosition) -> None:
         attempt = self._attempts.get(event.workload, {}).get(event.reservation)
         if attempt is None:
-            about = self._about.get(event.workload)
+            about = self._workloads.about(event.workload)
             attempt = attempts.attempt_of(event.workload, about, event.reservation, "", "", ())
             self._attempts.setdefault(event.workload, {})[event.reservation] = attempt
         cause, keys = caused("reserved", position), list[SliceKey]()
@@ -378,8 +381,9 @@ class Ledger:
         if any(attempt.keys for attempt in self._attempts.get(workload, {}).values()):
             self._gone.keep(workload, at)
             return
-        for known in (self._about, self._attempts, self._current, self._asking):
+        for known in (self._attempts, self._current, self._asking):
             known.pop(workload, None)
+        self._workloads.forget(workload)
         self._decided.forget(workload)
         self.strays.forget(workload)
 

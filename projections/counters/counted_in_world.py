@@ -30,6 +30,11 @@ def counted_in(world: PlacedState, before: CountedSoFar | None = None) -> Counte
             for one in world.workloads.values()
             if one.spec.replaces in world.workloads and world.workloads[one.spec.replaces].finished
         },
+        alone={
+            one.key: one.owner is not None
+            for one in world.workloads.values()
+            if one.spec.elastic and (one.owner is None or one.in_cluster.prebuilt)
+        },
         divided=is_divided(world),
         variants={variant: parent for parent, known in world.variants.items() for variant in known},
         acting={

@@ -25,6 +25,8 @@ class CountedSoFar(msgspec.Struct, frozen=True, kw_only=True):
     known: dict[str, SavedVersion]
     epoch: int
     slices: dict[str, str] = {}
+    alone: dict[str, bool] = {}
+    """As in `SliceChains`."""
     preemptions: Open = {}
     held: Held = {}
     skipped: dict[str, str] = {}

@@ -33,6 +33,7 @@ from events.workload import (
     WorkloadChanged,
     WorkloadDeleted,
     WorkloadFinished,
+    WorkloadOwned,
     WorkloadParked,
     WorkloadQueued,
     WorkloadRequeued,
@@ -159,12 +160,13 @@ class QueueCounters:
                 # One that goes on under another name has not ended.
                 self.trail.drop(self._courses, event.workload)
             case _:
-                key = getattr(event, "workload", None)
+                key = getattr(event, "workload", "")
                 if isinstance(event, WorkloadChanged | PodsReady | WorkloadFinished | WorkloadDeleted):
-                    key = self._slices.last(event.workload)
-                course = self._courses.get(key) if isinstance(key, str) else None
-                if isinstance(key, str) and course is not None:
+                    key = self._slices.concerned(event)
+                if (course := self._courses.get(key)) is not None:
                     self._fold_one(key, course, event, at, sequence)
+                if isinstance(event, WorkloadOwned | WorkloadDeleted):
+                    self._slices.hear(event)
 
     def _fold_one(self, key: str, course: Course, event: AnyEvent, at: Millis, sequence: int) -> None:  # noqa: C901 - one case per event
         if isinstance(event, DecidedEvent):
@@ -193,7 +195,7 @@ class QueueCounters:
                 self._ready(key, course, at, ready=event.ready)
             case PreemptionOrdered():
                 preemptor = self._courses.get(self._variants.parent_of(event.preemptor) or event.preemptor)
-                queue = "" if preemptor is None else preemptor.cluster_queue
+                queue = preemptor.cluster_queue if preemptor is not None else ""
                 self._count("kueue_preempted_workloads_total", queue, event.reason)
                 self._preemptions.ordered(event.preemptor, Preemption(queue, event.reason))
                 self._evict(key, course, PREEMPTED, "", at)
@@ -207,7 +209,6 @@ class QueueCounters:
                 self._finish(key, course, at)
             case WorkloadDeleted():
                 self.trail.drop(self._courses, key)
-                self._slices.forget(event.workload)
             case WorkloadDiscarded():
                 self._put(key, replace(course, discarded=sequence))
             case DecisionApplied() if course.discarded and event.sequence >= course.discarded:
@@ -220,9 +221,8 @@ class QueueCounters:
                 pass
 
     def _count_preemptions(self, event: AnyEvent) -> None:
-        key = getattr(event, "workload", "")
-        if isinstance(event, WorkloadFinished | WorkloadDeleted):
-            key = self._slices.last(event.workload)
+        ended = isinstance(event, WorkloadFinished | WorkloadDeleted)
+        key = self._slices.concerned(event) if ended else getattr(event, "workload", "")
         self.skipped.hear(event, key)
         for one in self._preemptions.wasted(event, key):
             self._count(WASTED, one.queue, one.reason)
@@ -248,7 +248,7 @@ class QueueCounters:
         if event.workload in self._courses:
             return  # Told twice, by two replicas or after a restart.
         self._put(event.workload, submitted(event))
-        self._slices.begin(event)
+        self._slices.hear(event)
         self._count_creation(self._undecided.told(event, at))
 
     def _count_creation(self, creation: Creation) -> None:
@@ -369,6 +369,7 @@ class QueueCounters:
             known=self._versions.saved,
             epoch=self._versions.epoch,
             slices=dict(self._slices.next),
+            alone=dict(self._slices.alone),
             preemptions=dict(self._preemptions.open),
             held=dict(self._gates.held),
             skipped=dict(self.skipped.by_queue),
@@ -387,7 +388,7 @@ class QueueCounters:
         self._ancestry.parents.update(saved.parents)
         self._settings[_UNTIL_READY] = saved.until_ready
         self._versions.restore(saved.known, saved.epoch)
-        self._slices.next.update(saved.slices)
+        self._slices.begin_at(saved.slices, saved.alone)
         self._preemptions.open.update(saved.preemptions)
         self._gates.held.update(saved.held)
         self.skipped.by_queue.update(saved.skipped)

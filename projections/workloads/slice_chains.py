@@ -5,8 +5,20 @@ The facts of an elastic job name the first slice of its chain, whichever of them
 Rule: docs/rules/elastic.md#replacement
 """
 
-from events.workload import WorkloadSpec, WorkloadSubmitted
+from typing import TypeVar, assert_never
+
+from events.workload import (
+    PodsReady,
+    WorkloadChanged,
+    WorkloadDeleted,
+    WorkloadFinished,
+    WorkloadOwned,
+    WorkloadSpec,
+    WorkloadSubmitted,
+)
 from projections.trail import Trail
+
+V = TypeVar("V")
 
 
 def first_slice_key(workload: str, spec: WorkloadSpec) -> str:
@@ -20,17 +32,32 @@ class SliceChains:
     def __init__(self, trail: Trail | None = None) -> None:
         self._trail = trail
         self.next: dict[str, str] = {}
+        self.alone: dict[str, bool] = {}
+        """The slices whose objects were there before their job, as a manager of other clusters makes them: whether it is there by now."""
 
     def replace(self, old: str, by: str) -> None:
         """A slice has taken another one's place."""
-        if self._trail is None:
-            self.next[old] = by
-        else:
-            self._trail.put(self.next, old, by)
+        self._put(self.next, old, by)
 
-    def begin(self, event: WorkloadSubmitted) -> None:
-        """A job may be told in a slice that is not its first, which is then not on the log: it goes on in the one that is told first."""
+    def hear(self, event: WorkloadSubmitted | WorkloadOwned | WorkloadDeleted) -> None:
+        """A slice is told, or its job is there, or one is deleted: then those that have replaced it are forgotten with their job."""
+        match event:
+            case WorkloadSubmitted():
+                self._begin(event)
+            case WorkloadOwned() if event.workload in self.alone:
+                self._put(self.alone, event.workload, value=True)
+            case WorkloadOwned():
+                pass
+            case WorkloadDeleted():
+                self._forget(event.workload)
+            case _:
+                assert_never(event)
+
+    def _begin(self, event: WorkloadSubmitted) -> None:
+        if event.owner is None and event.spec.elastic:
+            self._put(self.alone, event.workload, value=False)
         if event.owner is not None and event.spec.slice_name:
+            # A job may be told in a slice that is not its first, which is then not on the log: it goes on in the one that is told first.
             first = first_slice_key(event.workload, event.spec)
             if first not in self.next:
                 self.replace(first, event.workload)
@@ -41,12 +68,39 @@ class SliceChains:
             key = self.next[key]
         return key
 
-    def forget(self, key: str) -> None:
-        """Forget a slice whose job is gone, and those that have replaced it."""
+    def concerned(self, event: WorkloadChanged | PodsReady | WorkloadFinished | WorkloadDeleted) -> str:
+        """The slice that a fact is about: the one that goes on of its job, or just the one whose own object it tells of."""
+        match event:
+            case WorkloadDeleted() if event.workload in self.alone:
+                return event.workload
+            case WorkloadFinished() if not self.alone.get(event.workload, True):
+                return event.workload
+            case _:
+                return self.last(event.workload)
+
+    def begin_at(self, following: dict[str, str], alone: dict[str, bool]) -> None:
+        """Go on from what was known."""
+        self.next.update(following)
+        self.alone.update(alone)
+
+    def _forget(self, key: str) -> None:
+        alone = key in self.alone
+        self._drop(self.alone, key)
         while key in self.next:
             after = self.next[key]
-            if self._trail is None:
-                del self.next[key]
-            else:
-                self._trail.drop(self.next, key)
+            self._drop(self.next, key)
+            if alone:
+                return
             key = after
+
+    def _put(self, table: dict[str, V], key: str, value: V) -> None:
+        if self._trail is None:
+            table[key] = value
+        else:
+            self._trail.put(table, key, value)
+
+    def _drop(self, table: dict[str, V], key: str) -> None:
+        if self._trail is None:
+            table.pop(key, None)
+        else:
+            self._trail.drop(table, key)

@@ -99,6 +99,8 @@ class _Stream:
             self._messages = released(each, earliest_of(times), lambda one: (one.at, 0, "", one.sequence, 0))
         self._beyond: set[int] = set()
         self.upto = 0
+        self.facts: int | None = None
+        """Up to which fact its decisions rest on those of FACTS; None where none has told that yet."""
         self.head = next(self._messages, None)
 
     def take(self) -> None:
@@ -113,8 +115,11 @@ class _Stream:
         self.head = next(self._messages, None)
 
 
-def events_in_order(entries: Entries, read: LogRead) -> Iterator[tuple[AnyEvent, LogPosition]]:
-    """Every event with its place. Raises `LogGap`, `ChainBroken`, `MessageNotOurs`."""
+def events_in_order(entries: Entries, read: LogRead) -> Iterator[tuple[AnyEvent, LogPosition, int | None]]:
+    """Every event with its place, and the number of the last fact that whoever decided it had folded, where that is known.
+
+    Raises `LogGap`, `ChainBroken`, `MessageNotOurs`.
+    """
     control = Control(entries.get(CONTROL, ()))
     names = sorted(entries, key=lambda name: (_rank(name), name))
     streams = {name: _Stream(name, entries[name], control) for name in names}
@@ -128,8 +133,11 @@ def events_in_order(entries: Entries, read: LogRead) -> Iterator[tuple[AnyEvent,
             read.off(message, message.off, stream.name)
         number = control.number(stream.name, message.sequence)
         place = LogPosition(partition=stream.name, sequence=number, at=message.at)
+        for name, upto in message.rests_on:
+            if name == FACTS:
+                stream.facts = control.number(FACTS, upto)
         for event in message.events:
-            yield event, place
+            yield event, place, stream.facts
         stream.take()
     read.upto = {name: stream.upto for name, stream in streams.items()}
 
@@ -176,8 +184,8 @@ def ledger_of(
     """
     read = LogRead(upto={})
     ledger = Ledger(scope_of(entries.get(CONTROL, ()), window or ALWAYS, grain=grain, wanted=wanted))
-    for count, (event, place) in enumerate(events_in_order(entries, read), 1):
-        ledger.fold(event, place)
+    for count, (event, place, facts) in enumerate(events_in_order(entries, read), 1):
+        ledger.fold(event, place, facts)
         if on_place is not None:
             on_place(place)
         if on_progress is not None and count % _PROGRESS_EVERY == 0:

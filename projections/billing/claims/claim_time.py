@@ -17,7 +17,7 @@ from events.device import PodObserved
 from events.event import Millis
 from events.settings import SettingsObserved
 from events.slices import WorkloadSliceDropped, WorkloadSliceReplaced
-from events.workload import WorkloadDeleted, WorkloadSubmitted
+from events.workload import WorkloadDeleted, WorkloadOwned, WorkloadSubmitted
 from projections.billing.claims.device_lines import DeviceLines, HeldDevices
 from projections.billing.entries.attempts import Attempt
 from projections.billing.entries.entry import Cause, Holder, caused
@@ -85,15 +85,15 @@ class ClaimTime:
                 self._remove_claim(f"{event.namespace}/{event.name}", caused("claim gone", position))
             case ObjectRemoved(kind="Pod"):
                 self._remove_pod(f"{event.namespace}/{event.name}")
-            case WorkloadSubmitted():
-                self._slices.begin(event)
+            case WorkloadSubmitted() | WorkloadOwned():
+                self._slices.hear(event)
             case WorkloadSliceReplaced() | WorkloadSliceDropped():
                 self._slices.replace(event.workload, event.by)
                 for key in tuple(self._pods.get(event.workload, ())):
                     self._belong(key, event.by, caused("slice replaced", position))
             case WorkloadDeleted():
-                last = self._slices.last(event.workload)
-                self._slices.forget(event.workload)
+                last = self._slices.concerned(event)
+                self._slices.hear(event)
                 self._deleted[last] = None
                 self._forget(last)
             case SettingsObserved():

@@ -57,6 +57,13 @@ class _Given(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, assignments=fewer, given_back=at_most(self.given_back, counts))
 
 
+class _Done(msgspec.Struct, frozen=True, gc=False):
+    """How many pods of each pod set are done, as the fact of this number says."""
+
+    number: int
+    counts: dict[str, int]
+
+
 class QuotaSide:
     """Who holds how much of which resource, and the entries that have come of it."""
 
@@ -76,20 +83,28 @@ class QuotaSide:
         self._priced = scope.priced
         self._given: dict[str, _Given] = {}
         """By workload that holds quota."""
-        self._done: dict[str, dict[str, int]] = {}
-        """By workload, how many pods of each pod set were last said to be done."""
+        self._done: dict[str, tuple[_Done, ...]] = {}
+        """By workload, how many pods of each pod set were said to be done; the last is what holds."""
         self._open: dict[str, _Open] = {}
         self._over: dict[str, list[QuotaEntry]] = {}
         """By workload that holds quota: entries of its attempt that have ended."""
 
-    def hold(self, attempt: Attempt, assignments: tuple[PodSetAssignment, ...], cause: Cause) -> None:
-        """An attempt begins, and holds just this."""
+    def hold(
+        self, attempt: Attempt, assignments: tuple[PodSetAssignment, ...], cause: Cause, facts: int | None = None
+    ) -> None:
+        """An attempt begins, and holds just this. Whoever let it in knew of no fact of a higher number, where that is known."""
         workload = attempt.holder.workload
-        self._hold(attempt, _Given(attempt.holder.cluster_queue, assignments, self._done.get(workload, {})), cause)
+        told = self._done.get(workload, ())
+        before = [one for one in told if facts is None or one.number <= facts]
+        given = _Given(attempt.holder.cluster_queue, assignments, before[-1].counts if before else {})
+        self._hold(attempt, given.after(told[-1].counts) if told else given, cause)
+        if told:
+            self._done[workload] = told[-1:]
 
     def adopt(self, attempt: Attempt, asked: tuple[PodSet, ...], status: AdoptedStatus, cause: Cause) -> None:
         """An attempt goes on that another manager has begun, for a workload that asks for these pods."""
-        done = self._done[attempt.holder.workload] = status.reclaimable
+        done = status.reclaimable
+        self._done[attempt.holder.workload] = (_Done(0, done),)
         given = _Given(status.cluster_queue, status.assignments, done_when_let_in(asked, status.assignments, done))
         self._hold(attempt, given.after(done), cause)
 
@@ -114,8 +129,9 @@ class QuotaSide:
 
     def reclaim(self, workload: str, done: dict[str, int], cause: Cause) -> None:
         """So many pods of each pod set are done, and hold nothing any more."""
-        self._done[workload] = done
         known = self._given.get(workload)
+        told = (_Done(cause.sequence, done),)
+        self._done[workload] = told if known is not None else self._done.get(workload, ()) + told
         if known is not None:
             self._given[workload] = given = known.after(done)
             self._change(workload, given.cluster_queue, given.amounts, cause)

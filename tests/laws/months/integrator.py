@@ -349,7 +349,12 @@ class Reading:
         self._quota: dict[str, tuple[Attempt, str, Counter[tuple[str, str]], int, str]] = {}
         """By workload: whose quota it holds, as which kind of line, how much, since when, and where that stands."""
         self._since: dict[str, int] = {}
+        self._facts: dict[str, int] = {}
+        """By stream, how many facts were known where its decisions were made."""
+        self._ended: dict[str, int] = {}
+        """By workload, which fact tells that it is over."""
         for one in told(log):
+            self._facts.update({one.place.stream: last for stream, last in one.needs if stream == FACTS})
             for event in one.events:
                 self._hear(event, one.place)
         self.end = min(self.at, until)
@@ -387,7 +392,8 @@ class Reading:
                 for one in event["assignments"]
             }
             attempt = self._attempts[key, place.sequence] = self._current[key] = Attempt(account, flavors)
-            for one in event["assignments"]:
+            attempt.finished = self._ended.get(key, 0) > self._facts.get(place.stream, 0)
+            for one in event["assignments"] if not attempt.finished else ():
                 for resource, amount in one["usage"].items():
                     if self._priced and (not is_card(resource) or resource in self._priced):
                         attempt.quota[one["flavors"][resource], resource] += amount
@@ -397,9 +403,11 @@ class Reading:
             self._current[key].stopped = self._current[key].stopped or "Preempted"
         elif what == "EvictionOrdered.v1" and key in self._current:
             self._current[key].stopped = self._current[key].stopped or event["reason"]
-        elif what == "WorkloadFinished.v1" and key in self._current:
-            self._current[key].finished = True
-            self._current[key].quota.clear()
+        elif what == "WorkloadFinished.v1":
+            self._ended[key] = place.sequence
+            if key in self._current:
+                self._current[key].finished = True
+                self._current[key].quota.clear()
         elif what == "QuotaReleased.v1" and key in self._current:
             self._current[key].quota.clear()
         elif what == "DevicesReserved.v1":

@@ -15,8 +15,10 @@ from events.workload import (
     PodSetAssignment,
     PodsReclaimed,
     QuotaReleased,
+    WorkloadChanged,
     WorkloadDeleted,
     WorkloadFinished,
+    WorkloadOwned,
     WorkloadSpec,
     WorkloadSubmitted,
 )
@@ -199,3 +201,57 @@ def test_what_is_said_of_a_job_ends_the_slice_in_which_it_was_told_where_the_fir
     story[4] = WorkloadAdmitted(workload=NEXT, cluster_queue="cq")
     story |= {18: WorkloadFinished(workload=FIRST, reason="Succeeded"), 20: pod("a", SHARES[0])}
     assert quota(story) == [(NEXT, 1, 4, 18)]
+
+
+ELASTIC = WorkloadSpec(queue="lq", pod_sets=(), elastic=True)
+JOB = Owner(kind="Job", name="w", uid="j")
+MADE_BY_OTHERS: dict[int, AnyEvent] = {
+    1: WorkloadSubmitted(workload=FIRST, uid="u", created_at=0, spec=ELASTIC),
+    2: reserved(FIRST, 1),
+    3: WorkloadOwned(workload=FIRST, owner=JOB),
+    10: WorkloadSubmitted(workload=NEXT, uid="u2", created_at=0, spec=replace(ELASTIC, replaces=FIRST)),
+    11: reserved(NEXT, 2),
+    12: WorkloadSliceReplaced(workload=FIRST, by=NEXT, message=""),
+}
+"""By second: a manager of other clusters makes each slice as an object of its own."""
+
+
+def quota_of(story: dict[int, AnyEvent]) -> list[tuple[str, str, int, int, int]]:
+    """Whose quota by which local queue, how much of it, from which second to which."""
+    ledger = told(story)
+    ledger.finish()
+    return [
+        (one.holder.workload, one.holder.local_queue, one.amount, one.since // SECOND, one.until // SECOND)
+        for one in ledger.quota_entries
+    ]
+
+
+@pytest.mark.parametrize(
+    "end",
+    [WorkloadDeleted(workload=FIRST), WorkloadFinished(workload=FIRST, reason="Succeeded")],
+    ids=["deleted", "over"],
+)
+def test_the_end_of_a_slice_with_an_object_of_its_own_does_not_end_the_one_that_goes_on(end: AnyEvent) -> None:
+    story = {**MADE_BY_OTHERS, 20: end, 30: WorkloadDeleted(workload=NEXT), 40: RUNS[1]}
+    if isinstance(end, WorkloadFinished):
+        del story[3]  # Nobody knows of a job.
+    assert quota_of(story) == [(FIRST, "lq", 1, 2, 12), (NEXT, "lq", 2, 11, 30)]
+
+
+def test_the_end_of_the_job_of_slices_with_objects_of_their_own_ends_the_one_that_goes_on() -> None:
+    end = WorkloadFinished(workload=FIRST, reason="Succeeded")
+    assert quota_of({**MADE_BY_OTHERS, 20: end, 40: RUNS[1]})[-1] == (NEXT, "lq", 2, 11, 20)
+
+
+def test_a_job_that_goes_to_another_queue_is_billed_there_from_its_next_attempt_on_in_each_of_its_slices() -> None:
+    moved = WorkloadChanged(workload=FIRST, spec=replace(SPEC, queue="other"))
+    assert quota_of({**GROWS, 9: moved})[-1][:2] == (NEXT, "lq"), "as the slice says that comes after it"
+    waiting = {**GROWS, 11: moved, 13: reserved(NEXT, 2)}
+    assert quota_of({**waiting, 40: RUNS[5]})[-1][:2] == (NEXT, "other")
+    again = {
+        **GROWS,
+        20: QuotaReleased(workload=NEXT, reason="Preempted", message=""),
+        21: moved,
+        22: reserved(NEXT, 2),
+    }
+    assert quota_of({**again, 40: RUNS[5]})[-1][:2] == (NEXT, "other")

@@ -5,13 +5,14 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from events.commit import Commit, Sighting
 from events.control import ObjectRemoved
 from events.multikueue import ClusterChosen, ClustersNominated
 from events.quota import CohortObserved, LocalQueueObserved
 from events.settings import PodsReadyRule, SettingsObserved
-from events.workload import PodsReady, QuotaReleased, WorkloadFinished
+from events.workload import PodsReady, QuotaReleased, WorkloadDeleted, WorkloadFinished
 from projections.counters.counted_in_world import counted_in
 from projections.counters.counted_so_far import CountedSoFar
 from projections.counters.histogram import HOURS, LONGER, SHORT, empty
@@ -193,3 +194,19 @@ def test_each_cluster_in_which_a_workload_is_tried_counts_once_for_an_attempt_an
     dispatched = [counts["multikueue_workloads_dispatched_total", "cq", name] for name in ("w1", "w2")]
     assert dispatched == [2, 1]
     assert counts["multikueue_workloads_admitted_total", "cq", "w2"] == 1
+
+
+def test_the_slice_that_goes_on_is_counted_after_the_one_before_it_is_deleted() -> None:
+    story, spec = CountedStory(), replace(job("e").spec, elastic=True)
+    story.told(*platform(), replace(job("e"), owner=None, spec=spec)).decided()
+    story.told(replace(job("next"), owner=None, spec=replace(spec, replaces="team/e", slice_name="e"))).decided()
+    story.told(WorkloadDeleted(workload="team/e")).decided()
+    counters = QueueCounters()
+    counters.begin_at(story.counters.so_far())
+    end = WorkloadFinished(workload="team/next", reason="Succeeded")
+    for one in (story.counters, counters):
+        one.fold(end, 9000)
+        assert [count for series, count in one.counts.items() if series[0] == "kueue_finished_workloads_total"] == [1]
+    assert (
+        counted_in(story.world, story.counters.so_far()).alone == story.counters.so_far().alone == {"team/next": False}
+    )

@@ -65,7 +65,7 @@ def test_a_changed_commit_is_named(day: Day) -> None:
 
 def test_nothing_comes_before_what_it_rests_on_and_no_stream_goes_back(day: Day) -> None:
     seen, before = dict.fromkeys(day.entries, 0), dict.fromkeys(day.entries, 0)
-    for _, place in events_in_order(day.entries, LogRead(upto={}, skewed=[])):
+    for _, place, _ in events_in_order(day.entries, LogRead(upto={}, skewed=[])):
         assert place.at >= before[place.partition] and place.sequence >= seen[place.partition]
         before[place.partition], seen[place.partition] = place.at, place.sequence
         if place.partition not in (CONTROL, FACTS):
@@ -112,7 +112,7 @@ def test_a_bad_price_list_is_refused_with_what_to_write(tmp_path: object, text: 
 
 def at_places(entries: dict[str, list[Entry]]) -> tuple[list[tuple[str, int, int]], LogRead]:
     read = LogRead(upto={}, skewed=[])
-    return [(place.partition, place.sequence, place.at) for _, place in events_in_order(entries, read)], read
+    return [(place.partition, place.sequence, place.at) for _, place, _ in events_in_order(entries, read)], read
 
 
 def hurried(day: Day, place: int, by: int) -> dict[str, list[Entry]]:
