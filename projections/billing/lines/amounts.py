@@ -1,6 +1,6 @@
 """Lines of a bill that are an amount of money alone."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
 
@@ -12,8 +12,8 @@ from projections.billing.terms.accounts import Payer
 from projections.billing.terms.money import parse_money, to_minor
 from projections.calendar import month_after, month_of
 
-DueKey = tuple[str, Millis, bool]
-"""An account, a month, and whether a rule says that it pays: else it is the namespace of that name."""
+DueKey = tuple[str, Millis]
+"""An account, and a month."""
 
 
 class Amount(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class Amount(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def due(self) -> DueKey:
         """To whose total of which month it belongs."""
-        return (self.payer.account, month_of(self.booked), self.payer.mapped)
+        return (self.payer.account, month_of(self.booked))
 
 
 def entered_amounts(ledger: Ledger, window: Window) -> Iterator[Amount]:
@@ -56,18 +56,18 @@ def entered_amounts(ledger: Ledger, window: Window) -> Iterator[Amount]:
             )
 
 
-def roundings(due: Mapping[DueKey, int], ledger: Ledger) -> Iterator[Amount]:
-    """What each account's total of a month lacks to whole minor units, as lines of their own.
+def roundings(due: Mapping[DueKey, int], ledger: Ledger, mapped: Collection[DueKey]) -> Iterator[Amount]:
+    """What each account's total of a month lacks to whole minor units, as lines of their own. Rules name those that are `mapped`.
 
     Rule: docs/rules/billing.md#money
     """
-    for (account, month, mapped), total in sorted(due.items()):
+    for (account, month), total in sorted(due.items()):
         prices = ledger.prices.at(month_after(month) - 1) or ledger.prices.at(ledger.at)
         if prices is None:
             continue
         difference = to_minor(total, prices.event.decimals) - total
         if difference:
-            payer = Payer(account, mapped=mapped)
+            payer = Payer(account, mapped=(account, month) in mapped)
             yield Amount(
                 kind=LineKind.ROUNDING,
                 payer=payer,

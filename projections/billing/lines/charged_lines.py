@@ -47,9 +47,9 @@ class BilledTo(msgspec.Struct, frozen=True):
             self.account in {"", amount.payer.account} and not self.queue and not self.job
         )
 
-    def has_whole(self, due: DueKey) -> bool:
-        """Whether all that an account owes is among them."""
-        account, _, mapped = due
+    def has_whole(self, due: DueKey, *, mapped: bool) -> bool:
+        """Whether all that an account owes is among them; of one that rules name several namespaces may pay from it."""
+        account, _ = due
         return not (self.queue or self.job) and (self.tenants is None or (not mapped and account in self.tenants))
 
 
@@ -61,11 +61,16 @@ def charged_lines(ledger: Ledger, window: Window, of: BilledTo = EVERYBODY) -> I
     due: dict[DueKey, int] = {}
     learnt: dict[DueKey, int] = {}
     """What of it was learnt of months that are closed: it is no part of what the month itself comes to."""
+    mapped: set[DueKey] = set()
+    """Accounts that a rule names who pays for anything in that month."""
     for piece in pieces(ledger, window):
+        key = _due(piece)
+        if piece.payer.mapped:
+            mapped.add(key)
         if of.has_piece(piece):
             found = charges(piece)
             if found:
-                key, cost = _due(piece), sum(one.cost for one in found)
+                cost = sum(one.cost for one in found)
                 due[key] = due.get(key, 0) + cost
                 if piece.learnt:
                     learnt[key] = learnt.get(key, 0) + cost
@@ -73,6 +78,8 @@ def charged_lines(ledger: Ledger, window: Window, of: BilledTo = EVERYBODY) -> I
 
     def booked(found: Iterator[Amount], sums: tuple[dict[DueKey, int], ...]) -> Iterator[Amount]:
         for amount in found:
+            if amount.payer.mapped:
+                mapped.add(amount.due)
             if of.has_amount(amount):
                 for one in sums:
                     one[amount.due] = one.get(amount.due, 0) + amount.cost
@@ -82,13 +89,14 @@ def charged_lines(ledger: Ledger, window: Window, of: BilledTo = EVERYBODY) -> I
     yield from booked(unused_amounts(ledger, window), (due,))
     if ledger.carried is not None and window.since <= ledger.carried.booked < window.until:
         yield from booked(_learnt_amounts(ledger.carried), (due, learnt))
-    own = {key: total - learnt.get(key, 0) for key, total in due.items() if of.has_whole(key)}
-    yield from booked(monthly_terms(ledger, own, window), (due,))
-    yield from roundings({key: total for key, total in due.items() if of.has_whole(key)}, ledger)
+    whole = {key for key in due if of.has_whole(key, mapped=key in mapped)}
+    own = {key: due[key] - learnt.get(key, 0) for key in whole}
+    yield from booked(monthly_terms(ledger, own, window, mapped), (due,))
+    yield from roundings({key: due[key] for key in due if of.has_whole(key, mapped=key in mapped)}, ledger, mapped)
 
 
 def _due(piece: Piece) -> DueKey:
-    return (piece.payer.account, month_of(piece.booked), piece.payer.mapped)
+    return (piece.payer.account, month_of(piece.booked))
 
 
 def _derived(ledger: Ledger, window: Window) -> Iterator[Amount]:
@@ -97,13 +105,18 @@ def _derived(ledger: Ledger, window: Window) -> Iterator[Amount]:
     if not any(has_terms(one) for one in ledger.prices.lists):
         return
     due: dict[DueKey, int] = {}
+    mapped: set[DueKey] = set()
     for piece in pieces(ledger, window):
+        key = _due(piece)
+        if piece.payer.mapped:
+            mapped.add(key)
         if found := charges(piece):
-            key = _due(piece)
             due[key] = due.get(key, 0) + sum(one.cost for one in found)
     for amount in (*entered_amounts(ledger, window), *unused_amounts(ledger, window)):
+        if amount.payer.mapped:
+            mapped.add(amount.due)
         due[amount.due] = due.get(amount.due, 0) + amount.cost
-    yield from monthly_terms(ledger, due, window)
+    yield from monthly_terms(ledger, due, window, mapped)
 
 
 def _learnt_amounts(carried: Carried) -> Iterator[Amount]:

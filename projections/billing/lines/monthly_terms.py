@@ -3,7 +3,7 @@
 Rule: docs/rules/billing.md#monthly
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
 from typing import TypeVar
 
@@ -21,19 +21,22 @@ _PER_CENT = 100
 _ENDLESS = 10**30
 
 
-def monthly_terms(ledger: Ledger, due: Mapping[DueKey, int], window: Window) -> Iterator[Amount]:
-    """What each account's months come to besides, of those that lie in the window as a whole. `due` is what they come to without."""
+def monthly_terms(
+    ledger: Ledger, due: Mapping[DueKey, int], window: Window, mapped: Collection[DueKey]
+) -> Iterator[Amount]:
+    """What each account's months come to besides, of those that lie in the window as a whole.
+
+    `due` is what they come to without; rules name the accounts that are `mapped`.
+    """
     for month in _months(ledger, window):
         prices = ledger.prices.at(month_after(month) - 1)
         if prices is None or not has_terms(prices):
             continue
-        known = {(account, mapped): total for (account, of, mapped), total in due.items() if of == month}
-        accounts = {account for account, _ in known}
-        for one in (*prices.event.commitments, *prices.event.minimums):
-            if one.account and one.account not in accounts:
-                known[one.account, one.account not in ledger.tenants] = 0
-        for (account, mapped), total in sorted(known.items()):
-            yield from _of_account(prices, Payer(account, mapped=mapped), total, month)
+        totals = {account: total for (account, of), total in due.items() if of == month}
+        named = {one.account for one in (*prices.event.commitments, *prices.event.minimums) if one.account}
+        for account in sorted(totals.keys() | named):
+            by_rule = (account, month) in mapped or (account not in totals and account not in ledger.tenants)
+            yield from _of_account(prices, Payer(account, mapped=by_rule), totals.get(account, 0), month)
 
 
 def _months(ledger: Ledger, window: Window) -> Iterator[Millis]:

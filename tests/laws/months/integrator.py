@@ -803,14 +803,15 @@ class Auditor:
                     yield part._replace(kind=kind, sign=part.sign * sign, booked=booked, place=before[-1][1])
 
     def _roundings(self, rows: Sequence[Row], reading: Reading, since: int) -> Iterator[Row]:
-        due: dict[tuple[str, bool], Fraction] = {}
+        due: dict[str, Fraction] = {}
         for row in rows:
-            due[row.account, row.mapped] = due.get((row.account, row.mapped), Fraction(0)) + row.cost
+            due[row.account] = due.get(row.account, Fraction(0)) + row.cost
         prices = reading.price_at(month_after(since) - 1)
         prices = prices or reading.price_at(reading.at)
-        for (account, mapped), total in sorted(due.items()) if prices else ():
+        for account, total in sorted(due.items()) if prices else ():
             off = round(total, reading.price_lists[prices].get("decimals", 2)) - total
             if off:
+                mapped = any(row.mapped for row in rows if row.account == account)
                 payer = Payer(account, "", mapped)
                 yield amount_row("" if mapped else account, payer, "rounding", off, since, since, "")
 
@@ -915,14 +916,17 @@ def terms_of_month(rows: Sequence[Row], reading: Reading, since: int) -> list[Ro
     if not prices or since > reading.at:
         return []
     event, found = reading.price_lists[prices], list[Row]()
-    due: dict[tuple[str, bool], Fraction] = {}
+    due: dict[str, Fraction] = {}
     for row in rows:
-        due[row.account, row.mapped] = due.get((row.account, row.mapped), Fraction(0)) + row.cost
+        due[row.account] = due.get(row.account, Fraction(0)) + row.cost
+    by_rule = {row.account for row in rows if row.mapped}
     named = [one["account"] for one in (*event.get("commitments", ()), *event.get("minimums", ())) if "account" in one]
     for account in named:
-        if account not in {one for one, _ in due}:
-            due[account, account not in ("team", "lab")] = Fraction(0)
-    for (account, mapped), total in sorted(due.items()):
+        if account not in due:
+            due[account] = Fraction(0)
+            by_rule |= {account} - {"team", "lab"}
+    for account, total in sorted(due.items()):
+        mapped = account in by_rule
         payer, tenant = Payer(account, "", mapped), "" if mapped else account
         found += [
             amount_row(tenant, payer, kind, cost, since, since, prices)

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from events.billing import LineKind, Meter, MinimumCharge, Price, PriceListSet
+from events.billing import AccountRule, AccountsSet, Commitment, LineKind, Meter, MinimumCharge, Price, PriceListSet
 from events.card import Card
 from events.event import Millis
 from events.timestamp import parse_timestamp
@@ -10,7 +10,7 @@ from projections.billing.entries.entry import BilledSlice, CardEntry, Cause, Hol
 from projections.billing.ledger import Carried, Ledger
 from projections.billing.lines.amounts import Amount
 from projections.billing.lines.charge import HOUR
-from projections.billing.lines.charged_lines import ChargedPiece, charged_lines
+from projections.billing.lines.charged_lines import BilledTo, ChargedPiece, charged_lines
 from projections.billing.terms.money import parse_money
 from projections.log_position import LogPosition
 
@@ -74,3 +74,19 @@ def test_what_was_learnt_of_a_closed_month_is_in_the_bill_and_no_part_of_what_it
         place="CONTROL/7",
     )
     assert bill(told, Window(FEBRUARY, MARCH)) == (parse_money("80"), parse_money("70"))
+
+
+def commitments(told: Ledger, of: BilledTo) -> list[tuple[str, bool, int]]:
+    """Which account pays for its commitment in February, whether a rule names it, and how much."""
+    lines = charged_lines(told, Window(FEBRUARY, MARCH), of)
+    found = (line for line in lines if isinstance(line, Amount) and line.kind is LineKind.COMMITMENT)
+    return [(line.payer.account, line.payer.mapped, line.cost) for line in found]
+
+
+def test_an_account_that_pays_for_itself_and_by_a_rule_for_others_has_its_monthly_terms_and_rounding_once() -> None:
+    year = Commitment(name="year", account="team", price="4000", covers="5000")
+    told = ledger(replace(PRICES, commitments=(year,)), (FEBRUARY, 3), (FEBRUARY + 300 * HOUR, 1))
+    from_then = AccountsSet(starts=FEBRUARY + 200 * HOUR, rules=(AccountRule(namespace="team", account="team"),))
+    told.fold(from_then, LogPosition(partition="CONTROL", sequence=2, at=0))
+    assert commitments(told, BilledTo()) == [("team", True, parse_money("4000"))]
+    assert commitments(told, BilledTo(tenants={"team"})) == [], "others may pay from it, too"

@@ -26,8 +26,8 @@ def terms(list_: PriceListSet, *owed: tuple[str, str], window: Window = WHOLE) -
     ledger = Ledger()
     ledger.at = JUNE
     ledger.prices.enter(list_, LogPosition(partition="CONTROL", sequence=1, at=MAY))
-    due: dict[DueKey, int] = {(account, MAY, False): parse_money(amount) for account, amount in owed}
-    return [(one.payer.account, str(one.kind), one.cost) for one in monthly_terms(ledger, due, window)]
+    due: dict[DueKey, int] = {(account, MAY): parse_money(amount) for account, amount in owed}
+    return [(one.payer.account, str(one.kind), one.cost) for one in monthly_terms(ledger, due, window, ())]
 
 
 def euros(text: str) -> int:
@@ -100,6 +100,6 @@ def test_every_line_says_of_which_month_and_by_which_list_it_is() -> None:
     ledger.at = JUNE
     list_ = replace(LIST, minimums=(LEAST,))
     ledger.prices.enter(list_, LogPosition(partition="CONTROL", sequence=7, at=MAY))
-    (one,) = monthly_terms(ledger, {("team", MAY, False): UNIT}, WHOLE)
+    (one,) = monthly_terms(ledger, {("team", MAY): UNIT}, WHOLE, ())
     assert (one.kind, one.booked, one.about, one.place) == (LineKind.MINIMUM, MAY, MAY, "CONTROL/7")
     assert one.text == "The least for a month is 100"
