@@ -3,7 +3,7 @@
 Rule: docs/rules/billing.md#clusters
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from events.admission import QuotaReserved
 from events.event import Millis
 from events.multikueue import ClusterChosen
-from events.subjects import CONTROL, LOG, family_of
+from events.subjects import CONTROL, FACTS, LOG, family_of
+from events.workload import AdoptedStatus, DecidedElsewhere, WorkloadSubmitted
 from ops.queries.billing import focus
 from ops.queries.billing.answer import bill_answer
 from ops.queries.billing.closed_months import month_ledger
@@ -66,8 +67,9 @@ def bills_of_clusters(
     workers = frozenset(logs) - {MANAGER}
     found: list[ClusterBill] = []
     for name, entries in logs.items():
-        here = replace(of, elsewhere=billed_elsewhere(entries, workers)) if name == MANAGER else of
         ledger, read = month_ledger(entries, window)
+        as_it_is = name != MANAGER or ledger.closed is not None
+        here = of if as_it_is else replace(of, elsewhere=billed_elsewhere(entries, workers))
         found.append(
             ClusterBill(cluster=name, ledger=ledger, read=read, of=here, bill=bill(ledger, window, groups, here))
         )
@@ -80,6 +82,7 @@ def billed_elsewhere(entries: Entries, clusters: frozenset[str]) -> frozenset[tu
     control = Control(entries.get(CONTROL, ()))
     attempts: dict[str, int] = {}
     found: set[tuple[str, int]] = set()
+    taken_over: set[str] = set()
     for stream, stored in entries.items():
         if family_of(stream) != LOG:
             continue
@@ -87,12 +90,31 @@ def billed_elsewhere(entries: Entries, clusters: frozenset[str]) -> frozenset[tu
             for one in opened(entry, control):
                 match one.event:
                     case QuotaReserved(workload=workload):
-                        attempts[workload] = entry.sequence
+                        attempts[workload] = one.number
+                    case ClusterChosen(workload=workload, cluster=cluster, taken_over=True) if cluster in clusters:
+                        taken_over.add(workload)
                     case ClusterChosen(workload=workload, cluster=cluster) if cluster in clusters:
                         found.add((workload, attempts.get(workload, 0)))
                     case _:
                         pass
-    return frozenset(found)
+    return frozenset(found | (_adopted(entries, taken_over) if taken_over else set()))
+
+
+def _adopted(entries: Entries, workloads: Collection[str]) -> set[tuple[str, int]]:
+    """Of workloads that run elsewhere by what another manager has decided, the attempts in which that was told here."""
+    control = Control(entries.get(CONTROL, ()))
+    found: set[tuple[str, int]] = set()
+    for entry in entries.get(FACTS, ()):
+        for one in opened(entry, control):
+            match one.event:
+                case (
+                    WorkloadSubmitted(workload=workload, adopted=AdoptedStatus()) | DecidedElsewhere(workload=workload)
+                ):
+                    if workload in workloads:
+                        found.add((workload, one.number))
+                case _:
+                    pass
+    return found
 
 
 def in_one(bills: Sequence[ClusterBill]) -> Bill:

@@ -3,15 +3,32 @@
 Rule: docs/rules/billing.md#clusters
 """
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 from msgspec.structs import replace
 
 from events.billing import Meter, Price
-from events.codec import encode
+from events.codec import decode_commit, encode
+from events.commit import Commit
+from events.hash_chain import bytes_hash
 from events.multikueue import ClusterChosen
+from events.pod_set import PodSet, PodShape
+from events.subjects import CONTROL, FACTS
+from events.workload import (
+    AdoptedStatus,
+    Condition,
+    ConditionStatus,
+    PodSetAssignment,
+    WorkloadSpec,
+    WorkloadSubmitted,
+)
 from ops.queries.billing.answer import period_ledger
+from ops.queries.billing.closed_months import statement
 from ops.queries.billing.focus_columns import broken_rules
+from ops.queries.billing.period import time
 from ops.queries.billing.problems import BillRefused
+from ops.queries.billing.reading import ledger_of
 from ops.queries.billing.several_clusters import (
     MANAGER,
     billed_elsewhere,
@@ -21,10 +38,14 @@ from ops.queries.billing.several_clusters import (
     in_one,
     period_of_all,
 )
-from projections.billing.entries.entry import QuotaEntry
+from projections.billing.entries.entry import QuotaEntry, Window
 from projections.billing.lines.charged_lines import EVERYBODY, BilledTo, ChargedPiece, charged_lines
 from projections.billing.lines.totals import bill
+from projections.billing.terms.money import decimal
+from services.runtime.log_port import Entry
 from tests.laws.random_day import DAY_BEGINS, PARTITION, Day, prices
+from tests.ops.queries.billing.test_ends_before_reservations import KEY, LET_IN, PRICES, SUBMITTED, commits, facts
+from tests.services.runtime.partition.test_forks import moved
 from tests.stories.small_world import GPU
 
 GROUPS = ("tenant", "queue")
@@ -89,6 +110,72 @@ def test_a_reservation_is_billed_elsewhere_only_if_its_job_ran_in_a_cluster_whos
     day, key = sent("w1")
     assert billed_elsewhere(day.entries, frozenset({"w1"})) == {key}
     assert billed_elsewhere(day.entries, frozenset({"w2"})) == frozenset()
+
+
+def chosen(entries: Mapping[str, Sequence[Entry]], stream: str, workload: str) -> dict[str, list[Entry]]:
+    """The log, and on this stream that a workload was sent to a cluster."""
+    found = {name: list(stored) for name, stored in entries.items()}
+    last = found[stream][-1]
+    commit = Commit(
+        id="chosen",
+        prev_hash=bytes_hash(last.data),
+        partition=stream,
+        base=last.sequence,
+        inputs=(),
+        author="multikueue",
+        epoch=0,
+        rules="1",
+        at=decode_commit(last.data).at,
+        events=(ClusterChosen(workload=workload, check="elsewhere", cluster="w1"),),
+    )
+    found[stream].append(replace(last, sequence=last.sequence + 1, subject="", data=encode(commit)))
+    return found
+
+
+async def test_a_reservation_in_a_tree_that_moved_has_the_number_that_bills_name_it_by() -> None:
+    entries = chosen((await moved()).entries, "LOG_1", "team/c")
+    ledger, _ = ledger_of(entries)
+    billed = {(one.holder.workload, one.holder.attempt) for one in ledger.entries}
+    (elsewhere,) = billed_elsewhere(entries, frozenset({"w1"}))
+    assert elsewhere[0] == "team/c" and elsewhere in billed
+
+
+def test_a_month_that_is_closed_here_stays_as_it_was_closed_with_what_ran_elsewhere() -> None:
+    november, december = time("2026-11", 0), time("2026-12", 0)
+    told = facts((november, SUBMITTED), (december, SUBMITTED))
+    log = {
+        CONTROL: commits(CONTROL, (0, 0, (PRICES,))),
+        FACTS: told,
+        PARTITION: commits(PARTITION, (november, 1, LET_IN)),
+    }
+    log = chosen(log, PARTITION, KEY)
+    closing = statement(log, "2026-11", author="ann")
+    worker = {CONTROL: [], FACTS: facts((november, SUBMITTED)), PARTITION: []}
+
+    def here() -> dict[str, str]:
+        first, _ = bills_of_clusters({MANAGER: log, "w1": worker}, Window(november, december), GROUPS, EVERYBODY)
+        return {currency: decimal(total) for currency, total in first.bill.total.items()}
+
+    assert here() == {}
+    log[CONTROL] = commits(CONTROL, (0, 0, (PRICES,)), (december, 0, (closing,)))
+    assert here() == closing.totals != {}
+
+
+def test_what_another_manager_had_sent_there_is_billed_there_from_when_it_is_on_the_log() -> None:
+    day = a_day(3)
+    given = PodSetAssignment(name="main", count=1, flavors={GPU: "a100"}, usage={GPU: 1})
+    states = tuple(
+        Condition(type=name, status=ConditionStatus.TRUE, reason=name, since=0)
+        for name in ("QuotaReserved", "Admitted")
+    )
+    adopted = AdoptedStatus(cluster_queue="cq", conditions=states, assignments=(given,))
+    spec = WorkloadSpec(queue="lq", pod_sets=(PodSet(name="main", count=1, shape=PodShape()),))
+    day.tell(WorkloadSubmitted(workload="team/taken", uid="t", created_at=day.at, spec=spec, adopted=adopted))
+    event = ClusterChosen(workload="team/taken", check="elsewhere", cluster="w1", taken_over=True)
+    day.write(PARTITION, encode(day.commit(PARTITION, (event,), (), "multikueue")))
+    day.step()
+    (elsewhere,) = billed_elsewhere(day.entries, frozenset({"w1"}))
+    assert elsewhere[0] == "team/taken" and quota_of(day, elsewhere) > 0
 
 
 def test_the_quota_of_what_ran_in_a_worker_is_not_billed_here_and_all_else_is_as_each_log_bills_it() -> None:
