@@ -38,7 +38,7 @@ def run_set_prices(file: Path, asked: BillOptions, *, author: str, reason: str, 
         event, sequence = _entered(
             asked,
             lambda now, first: read_price_file(file, author=author, reason=reason, now=now, first=first),
-            lambda ledger, event, now, _: check_prices(ledger, event, now),
+            check_prices,
         )
         console.print(
             f"{CONTROL}/{sequence}: price list {event.name} with {len(event.prices)} prices in {event.currency} is in "

@@ -18,6 +18,7 @@ from projections.billing.lines.charged_lines import BilledTo
 from projections.billing.lines.standing import EntryStanding
 from projections.billing.lines.totals import bill
 from projections.billing.terms.money import BadAmount, decimal, parse_money
+from projections.billing.terms.prices import Correction
 from services.runtime.log_errors import LogMovedOn
 from services.runtime.log_port import Bus, Entry
 
@@ -34,14 +35,19 @@ async def enter(bus: Bus, event: Entered, at: Millis, entered: Sequence[Entry]) 
         raise BillRefused("somebody else has entered something at the same time: look at it, and ask again") from moved
 
 
-def check_prices(ledger: Ledger, event: PriceListSet, now: Millis) -> None:
-    """What was charged stays as it is: only the first list may start in the past. Raises `BillRefused`."""
+def check_prices(ledger: Ledger, event: PriceListSet, now: Millis, closed: Millis) -> None:
+    """What was charged stays as it is: only the first list may start in the past, and none in a closed month, up to whose end it is `closed`.
+
+    Raises `BillRefused`.
+    """
     known = ledger.prices.at(event.starts)
     if event.starts < now and known is not None:
         raise BillRefused(
             f"the price list would start at {format_timestamp(event.starts)}, where {known.event.name!r} is in force: "
             "what was charged is never changed. Let it start now or later, and enter corrections for the time before"
         )
+    if event.starts < closed:
+        raise _in_closed_month("the price list", event.starts, closed)
     billed = event.billed_in or event.currency
     others = {one.currency for one in ledger.prices.lists} - {billed}
     if others:
@@ -80,10 +86,14 @@ def _check_start(what: str, starts: Millis, now: Millis, closed: Millis, *, know
             "changed. Let it start now or later, and enter corrections for the time before"
         )
     if starts < closed:
-        raise BillRefused(
-            f"{what} would start at {format_timestamp(starts)}, and months are closed until {format_timestamp(closed)}: "
-            "let it start then or later"
-        )
+        raise _in_closed_month(what, starts, closed)
+
+
+def _in_closed_month(what: str, starts: Millis, closed: Millis) -> BillRefused:
+    return BillRefused(
+        f"{what} would start at {format_timestamp(starts)}, and months are closed until {format_timestamp(closed)}: "
+        "let it start then or later"
+    )
 
 
 def check_correction(ledger: Ledger, event: CorrectionEntered) -> CorrectionEntered:
@@ -102,7 +112,7 @@ def check_correction(ledger: Ledger, event: CorrectionEntered) -> CorrectionEnte
     if event.since is not None and event.until is not None and event.until <= event.since:
         raise BillRefused("the replacement ends before it starts: --until has to be later than --since")
     _check_standing(standings(ledger).of(entry), event)
-    return CorrectionEntered(
+    of_tenant = CorrectionEntered(
         tenant=entry.holder.tenant,
         entry=event.entry,
         since=event.since,
@@ -112,6 +122,27 @@ def check_correction(ledger: Ledger, event: CorrectionEntered) -> CorrectionEnte
         approved_by=event.approved_by,
         allow_negative=event.allow_negative,
     )
+    _check_total(ledger, of_tenant)
+    return of_tenant
+
+
+def _check_total(ledger: Ledger, event: CorrectionEntered) -> None:
+    """An amount may have given back already what an entry is now to give back. Raises `BillRefused`."""
+    charged, corrections = _charged(ledger, event.tenant), ledger.prices.corrections
+    corrections.append(Correction(event=event, at=ledger.at, place=""))
+    would_be = _charged(ledger, event.tenant)
+    corrections.pop()
+    if would_be < min(charged, 0) and not event.allow_negative:
+        raise BillRefused(
+            f"{event.tenant} was charged {decimal(charged, least=2)} in all by now, and would come to {decimal(would_be, least=2)} "
+            f"with entry {event.entry} corrected: it was given back as an amount before. If that is meant, say --allow-negative, "
+            "and why in --reason"
+        )
+
+
+def _charged(ledger: Ledger, tenant: str) -> int:
+    whole = bill(ledger, ALWAYS, ("tenant",), BilledTo(tenants=(tenant,)))
+    return whole.total.get(ledger.prices.lists[-1].currency, 0) if ledger.prices.lists else 0
 
 
 def _check_standing(standing: EntryStanding, event: CorrectionEntered) -> None:
@@ -163,9 +194,7 @@ def _check_amount(ledger: Ledger, event: CorrectionEntered) -> CorrectionEntered
     if not ledger.prices.lists:
         raise BillRefused("no price list says in which currency the amount is: enter one with `kuelog price set`")
     check_tenant(ledger, event.tenant)
-    charged = bill(ledger, ALWAYS, ("tenant",), BilledTo(tenants=(event.tenant,))).total.get(
-        ledger.prices.lists[-1].currency, 0
-    )
+    charged = _charged(ledger, event.tenant)
     if amount < 0 and charged + amount < 0 and not event.allow_negative:
         raise BillRefused(
             f"{event.tenant} was charged {decimal(charged, least=2)} in all by now: {decimal(-amount, least=2)} is more than "
