@@ -25,6 +25,7 @@ from events.device import (
     PodObserved,
 )
 from events.device_config import DeviceConfigObserved, NodeConfigsObserved
+from projections.devices.annotations.pins import needs_pins
 from projections.devices.holdings.card_care import OVERDUE, ReportedDrift, Suspect
 from projections.devices.holdings.card_holdings import holding_key
 from projections.devices.placement.pod_cards import assign, forget_assignments, keep_assignments
@@ -35,7 +36,7 @@ from projections.queues.retry import retry_all_refused
 from projections.topology.domains.flavor_nodes import placing_flavors
 from projections.topology.placement.node_failures import NOT_READY_FOR, review_places
 from projections.topology.pods.pods_of_workloads import note_pod
-from projections.workloads.lifecycle import Devices
+from projections.workloads.lifecycle import Devices, Workload
 from projections.workloads.slices import holder_of
 from projections.world import World
 
@@ -115,7 +116,18 @@ def _reserve(world: World, event: DevicesReserved) -> None:
     had = world.workloads.get(event.workload)
     if (before is not None and before.confirmed) or (had is not None and had.devices is not None):
         retry_all_refused(world)  # A slice has become smaller, or pods have others: cards have come back.
-    _answer(world, event.workload, Devices(reservation=event.reservation, placements=event.placements))
+    own = _told_apart(had) if had is not None else ()
+    _answer(world, event.workload, Devices(reservation=event.reservation, placements=event.placements, own=own))
+
+
+def _told_apart(workload: Workload) -> tuple[str, ...]:
+    """The pod sets whose pods have cards of their own since they were let in."""
+    if workload.admission is None or workload.devices is None:
+        return ()
+    if workload.devices.reservation != workload.admission.reservation:
+        return ()
+    sets = sorted({one.pod_set for one in workload.devices.placements} | set(workload.devices.own))
+    return tuple(one for one in sets if one in workload.devices.own or needs_pins(workload, one))
 
 
 def _configure(world: World, event: DeviceConfigObserved | NodeConfigsObserved) -> None:

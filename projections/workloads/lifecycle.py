@@ -97,6 +97,8 @@ class Devices(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     placements: tuple[PodPlacement, ...] = ()
     refused: str = ""
     message: str = ""
+    own: tuple[str, ...] = ()
+    """The pod sets whose pods were told cards of their own in this attempt, though those that are left may have the same."""
 
 
 class Provisioning(msgspec.Struct, frozen=True, kw_only=True, gc=False):

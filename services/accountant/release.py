@@ -1,11 +1,12 @@
-"""When the cards of an attempt are released: once it is over and no pod of its workload is left."""
+"""When cards are released: those of an attempt once it is over and no pod of its workload is left, those of a pod once it is done."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
 
 from events.catalogue import Decision
-from events.device import DevicesReleased
+from events.device import DevicesReleased, DevicesReserved, PodPlacement
 from projections.devices.holdings.card_holdings import CardHoldings, Holding
+from projections.devices.placement.done_pods import left_by_done_pods
 from projections.devices.state import DeviceState
 from projections.set_aside.records import Scope
 from projections.workloads.lifecycle import Workload
@@ -27,11 +28,20 @@ def releases(world: AccountantState) -> Iterator[Decision]:
 
 
 def releases_of(world: DeviceState, key: str) -> Iterator[Decision]:
-    """Release those attempts of one workload that are proven to be over."""
+    """Release those attempts of one workload that are proven to be over, and of one that goes on what its pods have left that are done."""
     for holding in world.cards.attempts_of(key):
         proof = release_proof(world.workloads, world.cards, holding)
         if proof:
             yield DevicesReleased(workload=holding.workload, reservation=holding.reservation, proof=proof)
+        elif (left := _left(world, holding)) is not None:
+            yield DevicesReserved(workload=holding.workload, reservation=holding.reservation, placements=left)
+
+
+def _left(world: DeviceState, holding: Holding) -> tuple[PodPlacement, ...] | None:
+    workload = world.workloads.get(holding.workload)
+    if workload is None or workload.devices is None or workload.devices.reservation != holding.reservation:
+        return None
+    return left_by_done_pods(world, workload) if holding.confirmed else None
 
 
 def release_proof(workloads: Mapping[str, Workload], cards: CardHoldings, holding: Holding) -> str:

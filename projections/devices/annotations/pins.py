@@ -46,7 +46,8 @@ def placements_of(workload: Workload, pod_set: str) -> list[PodPlacement]:
 def needs_pins(workload: Workload, pod_set: str) -> bool:
     """Whether the pods of the set have different cards now, or pods that come later may have, so that each is pinned to its own."""
     found = placements_of(workload, pod_set)
-    if workload.spec.elastic or _may_move(workload, pod_set):
+    told = workload.devices is not None and pod_set in workload.devices.own
+    if told or workload.spec.elastic or _may_move(workload, pod_set):
         return bool(found)  # Pods that come later are made of the same template, and have others.
     return any(pins([one]) != pins(found[:1]) for one in found[1:])
 

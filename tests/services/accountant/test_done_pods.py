@@ -1,0 +1,97 @@
+"""Cards of pods that are done are free at once, as their quota is, while the others of their job go on.
+
+Rule: docs/rules/devices.md#done-pods
+"""
+
+import pytest
+from msgspec.structs import replace
+
+from events.device import DevicesReserved, PodCardsAssigned, PodObserved
+from events.workload import PodsReclaimed, WorkloadFinished, WorkloadSubmitted
+from tests.stories.small_world import Story, job, platform
+
+WIDE = 30000
+"""MiB: one pod a card."""
+
+
+def runs(asked: WorkloadSubmitted, *, cards: int) -> Story:
+    """A job whose pods run, each with the cards that it was told."""
+    told = Story().told(*platform(cards=cards), asked)
+    told.decided()
+    placements = told.world.workloads["team/a"].devices
+    assert placements is not None
+    for index, one in enumerate(placements.placements):
+        gated = PodObserved(
+            namespace="team", name=f"p{index}", uid=f"u{index}", workload="team/a", pod_set="main", gated=True
+        )
+        told.told(gated).decided()
+        told.told(replace(gated, gated=False, node="n1", phase="Running", shares=one.containers)).decided()
+    return told
+
+
+def ended(told: Story, index: int, phase: str = "Succeeded") -> Story:
+    return told.told(replace(told.world.pods[f"team/p{index}"], phase=phase))
+
+
+def reclaimed(count: int) -> PodsReclaimed:
+    return PodsReclaimed(workload="team/a", counts={"main": count})
+
+
+def placed(told: Story, workload: str = "team/a") -> list[tuple[int, str]]:
+    """Of each placement its index, and the card that it is on."""
+    devices = told.world.workloads[workload].devices
+    return [] if devices is None else [(one.index, one.containers[0][0].uuid) for one in devices.placements]
+
+
+@pytest.mark.parametrize("first", ["pod", "job"])
+def test_the_cards_of_a_pod_that_is_done_are_given_to_who_waits_for_them_whichever_is_seen_first(first: str) -> None:
+    told = runs(job("a", count=3, memory=WIDE), cards=3)
+    before = placed(told)
+    told.told(job("b", memory=WIDE)).decided()
+    assert not told.world.workloads["team/b"].admitted
+    if first == "pod":
+        assert ended(told, 1).decided() == [], "its job may run another one in its place"
+        told.told(reclaimed(1)).decided()
+    else:
+        told.told(reclaimed(1)).decided()
+        assert placed(told) == before, "the pod may still be there"
+        ended(told, 1).decided()
+    assert placed(told) == [before[0], before[2]]
+    assert told.world.workloads["team/b"].admitted and placed(told, "team/b") == [(0, before[1][1])]
+
+
+def test_pods_on_the_same_card_free_as_many_shares_of_it_as_are_done() -> None:
+    told = runs(job("a", count=2, memory=16000), cards=1)
+    ended(told, 0).told(reclaimed(1)).decided()
+    assert len(placed(told)) == 1
+    told.told(job("b", memory=16000)).decided()
+    assert told.world.workloads["team/b"].admitted
+
+
+def test_what_a_pod_has_that_failed_stays_for_the_one_in_its_place_which_is_told_it_also_if_it_is_the_last() -> None:
+    told = runs(job("a", count=2, memory=WIDE), cards=2)
+    before = placed(told)
+    ended(ended(told, 0), 1, "Failed").told(reclaimed(1)).decided()
+    assert placed(told) == [before[1]]
+    again = PodObserved(namespace="team", name="again", uid="again", workload="team/a", pod_set="main", gated=True)
+    said = told.told(again).decided()
+    assert [(one.pod, one.index) for one in said if isinstance(one, PodCardsAssigned)] == [("again", 1)]
+
+
+def test_the_cards_of_a_job_that_may_begin_anew_as_a_whole_stay_until_it_is_over() -> None:
+    asked = job("a", count=2, memory=WIDE)
+    assert asked.owner is not None
+    told = runs(replace(asked, owner=replace(asked.owner, kind="JobSet")), cards=2)
+    before = placed(told)
+    said = ended(told, 0).told(reclaimed(1)).decided()
+    assert placed(told) == before and not any(isinstance(one, DevicesReserved) for one in said)
+
+
+def test_all_cards_are_free_when_all_pods_are_done_though_nobody_has_said_yet_that_the_job_is_over() -> None:
+    told = runs(job("a", count=2, memory=WIDE), cards=2)
+    ended(ended(told, 0), 1).told(reclaimed(2)).decided()
+    assert placed(told) == []
+    told.told(job("b", count=2, memory=WIDE)).decided()
+    assert told.world.workloads["team/b"].admitted
+    told.told(WorkloadFinished(workload="team/a", reason="Succeeded")).decided()
+    assert len(placed(told, "team/b")) == 2
