@@ -1,6 +1,7 @@
 """What a job may not say, and what its labels and annotations may not become while it is there, in Kueue's words.
 
-Rules: docs/rules/eviction.md#by-hand, docs/rules/objects.md#admission-gates, docs/rules/objects.md#prebuilt, docs/rules/queues.md#class-changes
+Rules: docs/rules/eviction.md#by-hand, docs/rules/objects.md#admission-gates, docs/rules/objects.md#prebuilt, docs/rules/objects.md#pods,
+docs/rules/queues.md#class-changes
 """
 
 from events.api.labels import (
@@ -24,7 +25,8 @@ from services.jobs.defaulting import named_queue
 from services.jobs.job_status import is_suspended
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.jobs.kinds.pod_readers import pods_of
-from services.jobs.kinds.pods import is_gated, labels_of
+from services.jobs.kinds.pod_rules import is_named_now, pod_change_problems, pod_waits
+from services.jobs.kinds.pods import labels_of
 from services.jobs.kinds.ray_rules import ray_problems
 from services.jobs.kinds.spark_rules import spark_problems
 from services.jobs.kinds.table import JOB, POD
@@ -51,11 +53,14 @@ def job_problems(old: JsonObject | None, new: JsonObject, settings: SettingsObse
         found += _fewer(kind, new)
     said = _said_problems(kind, old)
     found += [one for one in _said_problems(kind, new) if one not in said]
-    of_pods = kind.reader == POD.reader
-    found += class_problems(old, new, running=not of_pods and not is_suspended(kind, new))
-    if not (is_gated(new) if of_pods else is_suspended(kind, new)) and not _is_elastic(old, settings):
+    if kind.reader == POD.reader:
+        if is_named_now(old, new):
+            return found
+        found += pod_change_problems(old, new)
+    found += class_problems(old, new, running=not _waits(kind, new))
+    if not _waits(kind, new) and not _is_elastic(old, settings):
         found += _other_workload(old, new)
-    return found if of_pods else [*found, *_of_running(kind, old, new)]
+    return [*found, *_of_running(kind, old, new)]
 
 
 def gates_changed(old: JsonObject | None, new: JsonObject) -> list[Problem]:
@@ -133,6 +138,10 @@ def _wants_as_many(job: JsonObject) -> bool:
     return bool(as_bool(_said(job, JOB_COMPLETIONS_EQUAL_PARALLELISM)))
 
 
+def _waits(kind: JobKind, job: JsonObject) -> bool:
+    return pod_waits(job) if kind.reader == POD.reader else is_suspended(kind, job)
+
+
 def _is_elastic(job: JsonObject, settings: SettingsObserved) -> bool:
     return _said(job, ELASTIC_JOB) == "true" and enabled(settings, ELASTIC_JOBS)
 
@@ -150,7 +159,7 @@ def _prebuilt(job: JsonObject) -> str:
 def _of_running(kind: JobKind, old: JsonObject, new: JsonObject) -> list[Problem]:
     """What may not change of a job that runs: its queue, how long it may run, and how many pods it has, where these may be fewer."""
     found: list[Problem] = []
-    runs, ran = not is_suspended(kind, new), not is_suspended(kind, old)
+    runs, ran = not _waits(kind, new), not _waits(kind, old)
     if runs and named_queue(old) != named_queue(new):
         found.append(immutable(f"metadata.labels[{QUEUE_NAME}]", named_queue(new)))
     seconds = labels_of(new).get(MAX_EXEC_TIME_SECONDS)
