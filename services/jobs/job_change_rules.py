@@ -25,7 +25,7 @@ from services.jobs.defaulting import named_queue
 from services.jobs.job_status import is_suspended
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.jobs.kinds.pod_readers import pods_of
-from services.jobs.kinds.pod_rules import is_named_now, pod_change_problems, pod_waits
+from services.jobs.kinds.pod_rules import is_named_now, pod_change_problems, pod_problems, pod_waits
 from services.jobs.kinds.pods import labels_of
 from services.jobs.kinds.ray_rules import ray_problems
 from services.jobs.kinds.spark_rules import spark_problems
@@ -93,8 +93,9 @@ def _time_problems(job: JsonObject, before: JsonMapping) -> list[Problem]:
 
 
 def _said_problems(kind: JobKind, job: JsonObject) -> list[Problem]:
-    """What a job says that can't be managed so: one of Ray's kinds, of Spark's, or a Job with as many completions as pods."""
-    return [*ray_problems(kind, job), *spark_problems(kind, job), *_as_many(kind, job)]
+    """What a job says that can't be managed so: one of Ray's kinds, of Spark's, a Job with as many completions as pods, or a pod."""
+    of_pods = pod_problems(job) if kind.reader == POD.reader else []
+    return [*of_pods, *ray_problems(kind, job), *spark_problems(kind, job), *_as_many(kind, job)]
 
 
 def _fewer(kind: JobKind, job: JsonObject) -> list[Problem]:

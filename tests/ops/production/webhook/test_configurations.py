@@ -17,7 +17,13 @@ ENVIRONMENT = cel.NewEnv(variables={name: DYN for name in ("object", "oldObject"
 
 def pod(labels: dict[str, str] | None = None, **notes: str) -> JsonObject:
     meta: JsonObject = {"name": "p"}
-    return {"metadata": {**meta, **({} if labels is None else {"labels": labels}), **({"annotations": notes} if notes else {})}}
+    return {
+        "metadata": {
+            **meta,
+            **({} if labels is None else {"labels": labels}),
+            **({"annotations": notes} if notes else {}),
+        }
+    }
 
 
 def asked(old: JsonObject, new: JsonObject, writer: str = "jane") -> bool:

@@ -1,4 +1,4 @@
-"""What may not become of a pod that is managed.
+"""What a pod that is managed may not say, and what may not become of it.
 
 Rule: docs/rules/objects.md#pods
 """
@@ -82,3 +82,46 @@ def test_what_serves_has_its_pods_named_as_they_are_let_through() -> None:
     assert told(waits, through) == []
     other = pod({QUEUE: "other", GROUP: "w", PREBUILT: "w", CLASS: "high"}, {MADE_BY: "statefulset", TOTAL: "2"})
     assert [field for field, _ in told(through, other)] == [f"metadata.labels[{QUEUE}]"]
+
+
+MANAGED = f"{KUEUE}managed"
+BOTH = f"both the '{TOTAL}' annotation and the '{GROUP}' label should be set"
+GROUP_AT, TOTAL_AT = f"metadata.labels[{GROUP}]", f"metadata.annotations[{TOTAL}]"
+
+
+@pytest.mark.parametrize(
+    ("labels", "notes", "field", "what"),
+    [
+        ({}, {TOTAL: "3"}, GROUP_AT, BOTH),
+        ({GROUP: "g"}, {}, TOTAL_AT, BOTH),
+        ({}, {GROUP: "g"}, TOTAL_AT, BOTH),
+        ({GROUP: "g"}, {TOTAL: "x"}, TOTAL_AT, "should be a whole number greater than 0"),
+        ({GROUP: "g"}, {TOTAL: "0"}, TOTAL_AT, "should be a whole number greater than 0"),
+        ({GROUP: "g"}, {TOTAL: ""}, TOTAL_AT, "should be a whole number greater than 0"),
+        ({MANAGED: "false"}, {}, f"metadata.labels[{MANAGED}]", "managed label value can only be 'true'"),
+        (
+            {GROUP: "g", PREBUILT: "w"},
+            {TOTAL: "2"},
+            f"metadata.labels[{PREBUILT}]",
+            "prebuilt workload and pod group should be equal",
+        ),
+    ],
+)
+def test_a_pod_says_of_its_group_both_how_it_is_called_and_how_many_pods_it_has(
+    labels: dict[str, str], notes: dict[str, str], field: str, what: str
+) -> None:
+    said = pod(labels, notes, gated=True)
+    assert told(None, said) == told(pod(gated=True), said) == [(field, what)]
+    assert told(said, {**said, "metadata": {**said["metadata"], "finalizers": []}}) == [], "it was stored before"
+
+
+def test_a_group_is_called_by_what_can_be_the_name_of_its_workload() -> None:
+    (only,) = told(None, pod({GROUP: "My_group"}, {TOTAL: "2"}))
+    assert only[0] == GROUP_AT and "can be no name of an object" in only[1]
+
+
+def test_pods_of_a_whole_group_and_of_what_serves_are_taken() -> None:
+    assert told(None, pod({GROUP: "g", PREBUILT: "g", MANAGED: "true"}, {TOTAL: "2"})) == []
+    assert told(None, pod(notes={MADE_BY: "statefulset"})) == []
+    sets = "leaderworkerset.sigs.k8s.io/"
+    assert told(None, pod({f"{sets}name": "s", f"{sets}group-index": "0"}, {f"{sets}size": "2"})) == []
