@@ -70,6 +70,11 @@ def named_queue(value: JsonObject) -> str:
     return str(labels_of(value).get(QUEUE_NAME) or annotations_of(value).get(QUEUE_NAME) or "")
 
 
+def known_before(old: JsonObject | None, new: JsonObject) -> JsonObject | None:
+    """The job before a change; None where it is new to us: it is made, or gets a queue by the change."""
+    return None if old is None or (named_queue(new) and not named_queue(old)) else old
+
+
 def _goes_with_owner(value: JsonObject, kinds: Kinds) -> bool:
     return any(
         one.get("controller") and kinds.owns_jobs(str(one.get("apiVersion", "")), str(one.get("kind", "")))

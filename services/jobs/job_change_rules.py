@@ -21,7 +21,7 @@ from events.settings import SettingsObserved
 from events.whole_number import whole_number
 from projections.feature_gates import enabled
 from projections.workloads.slices import ELASTIC_JOBS
-from services.jobs.defaulting import named_queue
+from services.jobs.defaulting import known_before, named_queue
 from services.jobs.job_status import is_suspended
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.jobs.kinds.pod_readers import pods_of
@@ -41,18 +41,22 @@ _STOP_FIRST = "stop the job first: set its Workload inactive"
 
 
 def job_problems(old: JsonObject | None, new: JsonObject, settings: SettingsObserved) -> list[Problem]:
-    """What is wrong with a new job, or with the change of one; `old` is the job before it."""
+    """What is wrong with a new job, or with the change of one; `old` is the job before it.
+
+    One that gets a queue by the change is judged as a new one: what it said before was nobody's concern.
+    """
     kind = kinds_of(settings).of(str(new.get("apiVersion") or ""), str(new.get("kind") or ""))
     if kind is None:
         return []
-    found = [*gates_changed(old, new), *_time_problems(new, {} if old is None else labels_of(old))]
-    if old is None:
-        return [*found, *label_name_problems(new, {}), *_fewer(kind, new), *_said_problems(kind, new)]
-    found += label_name_problems(new, labels_of(old))
-    if _said(old, JOB_MIN_PARALLELISM) != _said(new, JOB_MIN_PARALLELISM):
+    known = known_before(old, new)
+    before = labels_of(known or {})
+    found = [*gates_changed(old, new), *_time_problems(new, before), *label_name_problems(new, before)]
+    if known is None or _said(known, JOB_MIN_PARALLELISM) != _said(new, JOB_MIN_PARALLELISM):
         found += _fewer(kind, new)
-    said = _said_problems(kind, old)
+    said = [] if known is None else _said_problems(kind, known)
     found += [one for one in _said_problems(kind, new) if one not in said]
+    if old is None:
+        return found
     if kind.reader == POD.reader:
         if is_named_now(old, new):
             return found

@@ -98,15 +98,19 @@ def problems_of(request: ReviewRequest, settings: SettingsObserved) -> list[Prob
     read = to_v1beta2({**value, "kind": request.kind.get("kind", value.get("kind", ""))})
     newest, found = read.value, read.problems
     old = request.old_object
+    of_jobs = [
+        *job_problems(old, newest, settings),
+        *new_topology_problems(old, newest, settings),
+        *elastic_problems(old, newest, settings),
+    ]
     if request.operation == "UPDATE" and old is not None:
         before = to_v1beta2(old).value
         if _meant(before) == _meant(newest):
             # What was stored under older rules may still be labelled, annotated and let go.
-            return [*job_problems(old, value, settings), *elastic_problems(old, value, settings)]
-        found = [*found, *validate_update(before, newest, settings), *job_problems(old, value, settings)]
+            return of_jobs
+        found = [*found, *validate_update(before, newest, settings), *of_jobs]
     else:
-        found = [*found, *validate(newest, settings), *job_problems(None, newest, settings)]
-    found = [*found, *new_topology_problems(old, newest, settings), *elastic_problems(old, newest, settings)]
+        found = [*found, *validate(newest, settings), *of_jobs]
     return [_as_written(value, one) for one in found or _untranslatable(newest)]
 
 

@@ -24,6 +24,7 @@ from events.json_path import FieldBroken, dotted
 from events.settings import SettingsObserved
 from events.whole_number import whole_number
 from projections.feature_gates import enabled
+from services.jobs.defaulting import known_before
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.jobs.kinds.pod_readers import pods_of
 from services.jobs.kinds.serving import pods_of_parent
@@ -68,7 +69,8 @@ def topology_problems(value: JsonObject, settings: SettingsObserved) -> list[Pro
 
 def new_topology_problems(old: JsonObject | None, new: JsonObject, settings: SettingsObserved) -> list[Problem]:
     """The same of a change, without what was wrong before: what was stored under older rules can still be started."""
-    before = topology_problems(old, settings) if old is not None else []
+    known = known_before(old, new)
+    before = [] if known is None else topology_problems(known, settings)
     return [one for one in topology_problems(new, settings) if one not in before]
 
 
