@@ -49,6 +49,11 @@ def service_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
     return _scaled(job, _cluster(job, CLUSTER_AT[kind.reader]))
 
 
+def wrapped_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
+    """Head and worker groups of a RayCluster or RayJob that an AppWrapper wraps, whose controller knows of no submitter. Raises `FieldBroken`."""
+    return _cluster(job, CLUSTER_AT[kind.reader])
+
+
 def job_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
     """Head, worker groups and submitter of a RayJob; none when it uses a cluster that is there. Raises `FieldBroken`."""
     if get(job, ("spec", "clusterSelector")):
