@@ -122,6 +122,14 @@ def with_groups(kind: JobKind, job: JsonObject, written: JsonObject, counts: Map
     return put(job, at, found) if found != array_at(job, *at) else job
 
 
+def pending_is_suspended(kind: JobKind, job: JsonObject) -> bool:
+    """Whether a RayService has no cluster yet but one that has never served, and that is suspended."""
+    status = object_at(job, "status")
+    if kind.reader != "ray service" or object_at(status, "activeServiceStatus").get("rayClusterName"):
+        return False
+    return get(status, ("pendingServiceStatus", "rayClusterStatus", "state")) == "suspended"
+
+
 def groups_of(kind: JobKind, job: JsonObject, cluster: JsonObject) -> list[JsonObject]:
     """The worker groups of a job of Ray's, with as many workers as a RayCluster has of each."""
     sizes = {str(one.get("groupName")): one for one in array_at(cluster, "spec", WORKER_GROUPS)}
