@@ -50,7 +50,7 @@ def job_problems(old: JsonObject | None, new: JsonObject, settings: SettingsObse
         return []
     known = known_before(old, new)
     before = labels_of(known or {})
-    found = [*gates_changed(old, new), *_time_problems(new, before), *label_name_problems(new, before)]
+    found = [*gates_changed(old, new), *time_problems(new, before), *label_name_problems(new, before)]
     if known is None or _said(known, JOB_MIN_PARALLELISM) != _said(new, JOB_MIN_PARALLELISM):
         found += _fewer(kind, new)
     said = [] if known is None else _said_problems(kind, known)
@@ -87,8 +87,8 @@ def label_name_problems(job: JsonObject, before: JsonMapping) -> list[Problem]:
     return found
 
 
-def _time_problems(job: JsonObject, before: JsonMapping) -> list[Problem]:
-    """What is wrong with the seconds that a job may run for, where it did not say so before: it would wait for ever."""
+def time_problems(job: JsonObject, before: JsonMapping) -> list[Problem]:
+    """What is wrong with the seconds that a job, or what serves, may run for, where it did not say so before: it would wait for ever."""
     seconds = labels_of(job).get(MAX_EXEC_TIME_SECONDS)
     if seconds is None or seconds == before.get(MAX_EXEC_TIME_SECONDS) or whole_number(seconds):
         return []

@@ -89,6 +89,19 @@ def test_a_gate_may_not_be_added_to_what_serves(kind: str) -> None:
     assert verdict(review(kind, before, group="apps", old=gated))["allowed"]
 
 
+def test_how_long_what_serves_may_run_is_a_whole_number_of_seconds() -> None:
+    spec = {"replicas": 1, "template": {"spec": {}}}
+    limit = {"kueue.x-k8s.io/max-exec-time-seconds": "soon"}
+    plain = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "s", "labels": NAMED}, "spec": spec}
+    wrong = put(plain, ("metadata", "labels"), NAMED | limit)
+    assert not verdict(review("StatefulSet", wrong, group="apps"))["allowed"]
+    assert not verdict(review("StatefulSet", wrong, group="apps", old=plain))["allowed"]
+    grown = put(wrong, ("metadata", "finalizers"), ["x"])
+    assert verdict(review("StatefulSet", grown, group="apps", old=wrong))["allowed"], "it was stored before"
+    pods_alone = {**wrong, "kind": "Deployment"}
+    assert verdict(review("Deployment", pods_alone, group="apps"))["allowed"], "each of its pods may say it"
+
+
 @pytest.mark.parametrize(
     ("kind", "group", "value"),
     [
