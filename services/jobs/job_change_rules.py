@@ -173,12 +173,8 @@ def _of_running(kind: JobKind, old: JsonObject, new: JsonObject) -> list[Problem
     if kind.reader == JOB.reader and runs and ran and _wants_as_many(old) != _wants_as_many(new):
         what = "field is immutable while the job is not suspended"
         found.append(forbidden(_AS_MANY, what, _STOP_FIRST))
-    if (
-        _said(old, JOB_MIN_PARALLELISM) is not None
-        and runs
-        and ran
-        and look(old, _PARALLELISM) != look(new, _PARALLELISM)
-    ):
+    if _said(old, JOB_MIN_PARALLELISM) is not None and ran and look(old, _PARALLELISM) != look(new, _PARALLELISM):
+        # Also by the write that suspends it: how many pods it was let in with would be lost.
         what = "cannot change when partial admission is enabled and the job is not suspended"
         found.append(forbidden(_PARALLELISM, what, _STOP_FIRST))
     return found

@@ -461,6 +461,16 @@ def test_a_job_that_may_have_fewer_pods_keeps_its_size_while_it_runs(
     assert not refused or "cannot change when partial admission is enabled" in answer["status"]["message"]
 
 
+def test_a_job_that_may_have_fewer_pods_keeps_its_size_also_as_it_is_suspended_and_changes_it_as_it_starts() -> None:
+    runs, waits = (
+        {**job(NAMED, annotations={FEWER: "1"}), "spec": {**job()["spec"], "suspend": suspend, "parallelism": 3}}
+        for suspend in (False, True)
+    )
+    smaller = ("spec", "parallelism"), 2
+    assert not verdict(review("Job", put(waits, *smaller), group="batch", old=runs))["allowed"]
+    assert verdict(review("Job", put(runs, *smaller), group="batch", old=waits))["allowed"], "it is let in so"
+
+
 @pytest.mark.parametrize(
     ("least", "told"),
     [("1", ""), ("2", "should be between 0 and 1"), ("0", "not a whole number"), ("x", "not a whole number")],
