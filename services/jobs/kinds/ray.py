@@ -18,6 +18,7 @@ _AUTOSCALER: JsonObject = {
 }
 _SUBMITTER: JsonObject = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m", "memory": "200Mi"}}
 """What KubeRay gives the autoscaler beside the head, and the pod that submits, when nobody says otherwise."""
+_BY_POD = "K8sJobMode"
 CLUSTER = "rayCluster"
 """Where the watcher puts the RayCluster that a RayJob or RayService runs in before it asks about it."""
 CLUSTER_AT: Mapping[str, tuple[str, ...]] = {
@@ -59,7 +60,7 @@ def job_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
     if get(job, ("spec", "clusterSelector")):
         return []
     found = _scaled(job, _cluster(job, CLUSTER_AT[kind.reader]))
-    if (get(job, ("spec", "submissionMode")) or "K8sJobMode") != "K8sJobMode":
+    if not has_submitter(kind, job):
         return found
     at = ("spec", "submitterPodTemplate")
     image = get(found[0].template, ("spec", "containers", 0, "image")) or ""
@@ -100,6 +101,11 @@ def cluster_name(kind: JobKind, job: JsonObject) -> str:
     """The RayCluster in which a job of Ray's runs by its status: itself if it is one; empty while it says none."""
     at = CLUSTER_NAME_AT.get(kind.reader)
     return str(get(job, at) or "") if at is not None else str(object_at(job, "metadata")["name"])
+
+
+def has_submitter(kind: JobKind, job: JsonObject) -> bool:
+    """Whether a pod of its own submits what a RayJob is to run."""
+    return kind.reader == "ray job" and (get(job, ("spec", "submissionMode")) or _BY_POD) == _BY_POD
 
 
 def with_groups(kind: JobKind, job: JsonObject, written: JsonObject, counts: Mapping[str, int]) -> JsonObject:
