@@ -43,7 +43,9 @@ def test_a_ray_job_has_a_cluster_of_its_own_or_one_that_is_there() -> None:
     [(RAY_CLUSTER, ("spec",)), (RAY_SERVICE, ("spec", "rayClusterConfig")), (RAY_JOB, ("spec", "rayClusterSpec"))],
     ids=lambda one: getattr(one, "kind", ""),
 )
-def test_there_are_as_many_groups_of_workers_as_a_workload_has_room_for_and_none_is_called_head(kind: JobKind, at: tuple[str, ...]) -> None:
+def test_there_are_as_many_groups_of_workers_as_a_workload_has_room_for_and_none_is_called_head(
+    kind: JobKind, at: tuple[str, ...]
+) -> None:
     def job(*groups: str) -> JsonObject:
         found: JsonObject = cluster(*groups)
         return ray_job(rayClusterSpec=found) if kind is RAY_JOB else {at[0]: {at[1]: found} if at[1:] else found}
