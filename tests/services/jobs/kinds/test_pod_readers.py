@@ -73,6 +73,29 @@ def asked(pods: Pods) -> JsonObject:
 
 
 @pytest.mark.parametrize(
+    ("resources", "counted"),
+    [
+        (None, {"cpu": "200m", "memory": "256Mi"}),
+        ({"requests": {"cpu": "100m", "memory": "1Gi"}}, {"cpu": "200m", "memory": "1Gi"}),
+        ({"limits": {"cpu": "4", "nvidia.com/gpu": 1}}, {"cpu": "4", "nvidia.com/gpu": 1, "memory": "256Mi"}),
+        ({"requests": {"cpu": "many"}}, {"cpu": "many", "memory": "256Mi"}),
+    ],
+)
+def test_a_head_whose_state_is_kept_in_redis_asks_for_as_much_as_what_cleans_up_there(
+    resources: JsonObject | None, counted: JsonObject
+) -> None:
+    container = {"name": "h", **({} if resources is None else {"resources": resources})}
+    head = {"template": {"spec": {"containers": [container]}}}
+    kept = {"headGroupSpec": head, "gcsFaultToleranceOptions": {"redisAddress": "redis:6379"}}
+    assert asked(pods_of(RAY_CLUSTER, {"spec": kept})[0]) == counted
+    noted = {"metadata": {"annotations": {"ray.io/ft-enabled": "True"}}, "spec": {"headGroupSpec": head}}
+    assert asked(pods_of(RAY_CLUSTER, noted)[0]) == counted
+    assert asked(pods_of(RAY_JOB, {"spec": {"rayClusterSpec": kept}})[0]) == counted
+    (plain,) = pods_of(RAY_CLUSTER, {"spec": {"headGroupSpec": head}})
+    assert plain.template == head["template"]
+
+
+@pytest.mark.parametrize(
     ("spec", "kib"),
     [
         ({"memory": "8g"}, 8 * 1024**2 * 11 // 10),
