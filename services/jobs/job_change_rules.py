@@ -21,9 +21,9 @@ from events.settings import SettingsObserved
 from events.whole_number import whole_number
 from projections.feature_gates import enabled
 from projections.workloads.slices import ELASTIC_JOBS
-from services.jobs.defaulting import known_before, named_queue
 from services.jobs.job_status import is_suspended
 from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.kinds.named_queue import known_before, named_queue
 from services.jobs.kinds.pod_readers import pods_of
 from services.jobs.kinds.pod_rules import is_named_now, pod_change_problems, pod_problems, pod_waits
 from services.jobs.kinds.pods import labels_of

@@ -7,11 +7,12 @@ from events.api.labels import QUEUE_NAME, RESOURCE_IN_USE
 from events.json_object import JsonObject, array_at, object_at, objects_at
 from events.settings import SettingsObserved
 from ops.production.webhook.review import ReviewRequest
-from services.jobs.defaulting import named_queue, queued_later, waiting
+from services.jobs.defaulting import queued_later, waiting
 from services.jobs.job_change_rules import gates_changed, job_problems, label_name_problems, time_problems
 from services.jobs.kinds.elastic_rules import elastic_problems
 from services.jobs.kinds.managed_by import given_to_multikueue
 from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.kinds.named_queue import named_queue
 from services.jobs.kinds.pods import labels_of
 from services.jobs.kinds.serving_rules import serving_problems
 from services.jobs.kinds.table import DEPLOYMENT

@@ -10,9 +10,9 @@ from events.json_path import dotted
 from events.settings import SettingsObserved
 from projections.feature_gates import enabled
 from projections.workloads.slices import ELASTIC_JOBS
-from services.jobs.defaulting import known_before
 from services.jobs.kinds.elastic import may_be_elastic
 from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.kinds.named_queue import known_before
 from services.jobs.kinds.ray import autoscaling_at
 from services.validation.problem import Problem, forbidden, immutable, invalid
 

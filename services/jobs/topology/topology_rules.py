@@ -24,8 +24,8 @@ from events.json_path import FieldBroken, dotted
 from events.settings import SettingsObserved
 from events.whole_number import whole_number
 from projections.feature_gates import enabled
-from services.jobs.defaulting import known_before
 from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.kinds.named_queue import known_before
 from services.jobs.kinds.pod_readers import pods_of
 from services.jobs.kinds.serving import pods_of_parent
 from services.jobs.kinds.table import DEPLOYMENT, POD, TRAIN_JOB
