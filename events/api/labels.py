@@ -143,7 +143,7 @@ KNOWN = (
         _BOTH,
         "the WorkloadPriorityClass whose value orders it and says whom it may preempt",
     ),
-    Known(MAX_EXEC_TIME_SECONDS, _L, "jobs", _YOU, "it is deactivated after running for so long"),
+    Known(MAX_EXEC_TIME_SECONDS, _L, "jobs, pods, serving kinds", _YOU, "it is deactivated after running for so long"),
     Known(
         ADMISSION_GATED_BY,
         _A,

@@ -19,9 +19,9 @@ from ops.lint.identity import doubled, identity_problems
 from ops.lint.job_rules import batch_job_problems
 from ops.lint.pruning import without_field
 from projections.devices.card_config import HAMI, CardConfig, card_config
-from services.jobs.defaulting import named_queue
 from services.jobs.job_change_rules import job_problems
 from services.jobs.kinds.elastic_rules import elastic_problems
+from services.jobs.kinds.named_queue import named_queue
 from services.jobs.topology.topology_rules import topology_problems
 from services.validation.conversion.convert import STORED, to_v1beta2
 from services.validation.crosscheck import Objects, crosscheck

@@ -5,6 +5,7 @@ from events.job_kind import JobKind
 from events.json_object import JsonObject, object_at, objects_at
 from events.settings import SettingsObserved
 from services.jobs.kinds.managed_kinds import Kinds, kinds_of
+from services.jobs.kinds.named_queue import named_queue
 from services.jobs.kinds.pods import annotations_of, gated, labels_of, waits_for_its_group
 from services.jobs.kinds.serving import queued_pods
 from services.jobs.kinds.table import POD, TRAIN_JOB
@@ -63,11 +64,6 @@ def _is_managed(pod: JsonObject, kinds: Kinds) -> bool:
     """Whether the object is to be suspended or gated: a pod of a serving kind if that is managed, any other if pods are."""
     made_by = annotations_of(pod).get(POD_SUSPENDING_PARENT)
     return kinds.maker_named(made_by) is not None if made_by else POD.place in kinds.by_place
-
-
-def named_queue(value: JsonObject) -> str:
-    """The queue that an object names, by label or by the old annotation."""
-    return str(labels_of(value).get(QUEUE_NAME) or annotations_of(value).get(QUEUE_NAME) or "")
 
 
 def _goes_with_owner(value: JsonObject, kinds: Kinds) -> bool:

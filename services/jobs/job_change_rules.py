@@ -1,6 +1,7 @@
 """What a job may not say, and what its labels and annotations may not become while it is there, in Kueue's words.
 
-Rules: docs/rules/eviction.md#by-hand, docs/rules/objects.md#admission-gates, docs/rules/objects.md#prebuilt, docs/rules/queues.md#class-changes
+Rules: docs/rules/eviction.md#by-hand, docs/rules/objects.md#admission-gates, docs/rules/objects.md#prebuilt, docs/rules/objects.md#pods,
+docs/rules/queues.md#class-changes
 """
 
 from events.api.labels import (
@@ -20,11 +21,12 @@ from events.settings import SettingsObserved
 from events.whole_number import whole_number
 from projections.feature_gates import enabled
 from projections.workloads.slices import ELASTIC_JOBS
-from services.jobs.defaulting import named_queue
 from services.jobs.job_status import is_suspended
 from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.kinds.named_queue import known_before, named_queue
 from services.jobs.kinds.pod_readers import pods_of
-from services.jobs.kinds.pods import is_gated, labels_of
+from services.jobs.kinds.pod_rules import is_named_now, pod_change_problems, pod_problems, pod_waits
+from services.jobs.kinds.pods import labels_of
 from services.jobs.kinds.ray_rules import ray_problems
 from services.jobs.kinds.spark_rules import spark_problems
 from services.jobs.kinds.table import JOB, POD
@@ -39,23 +41,30 @@ _STOP_FIRST = "stop the job first: set its Workload inactive"
 
 
 def job_problems(old: JsonObject | None, new: JsonObject, settings: SettingsObserved) -> list[Problem]:
-    """What is wrong with a new job, or with the change of one; `old` is the job before it."""
+    """What is wrong with a new job, or with the change of one; `old` is the job before it.
+
+    One that gets a queue by the change is judged as a new one: what it said before was nobody's concern.
+    """
     kind = kinds_of(settings).of(str(new.get("apiVersion") or ""), str(new.get("kind") or ""))
     if kind is None:
         return []
-    found = [*gates_changed(old, new), *_time_problems(new, {} if old is None else labels_of(old))]
-    if old is None:
-        return [*found, *label_name_problems(new, {}), *_fewer(kind, new), *_said_problems(kind, new)]
-    found += label_name_problems(new, labels_of(old))
-    if _said(old, JOB_MIN_PARALLELISM) != _said(new, JOB_MIN_PARALLELISM):
+    known = known_before(old, new)
+    before = labels_of(known or {})
+    found = [*gates_changed(old, new), *time_problems(new, before), *label_name_problems(new, before)]
+    if known is None or _said(known, JOB_MIN_PARALLELISM) != _said(new, JOB_MIN_PARALLELISM):
         found += _fewer(kind, new)
-    said = _said_problems(kind, old)
+    said = [] if known is None else _said_problems(kind, known)
     found += [one for one in _said_problems(kind, new) if one not in said]
-    of_pods = kind.reader == POD.reader
-    found += class_problems(old, new, running=not of_pods and not is_suspended(kind, new))
-    if not (is_gated(new) if of_pods else is_suspended(kind, new)) and not _is_elastic(old, settings):
+    if old is None:
+        return found
+    if kind.reader == POD.reader:
+        if is_named_now(old, new):
+            return found
+        found += pod_change_problems(old, new)
+    found += class_problems(old, new, running=not _waits(kind, new))
+    if not _waits(kind, new) and not _is_elastic(old, settings):
         found += _other_workload(old, new)
-    return found if of_pods else [*found, *_of_running(kind, old, new)]
+    return [*found, *_of_running(kind, old, new)]
 
 
 def gates_changed(old: JsonObject | None, new: JsonObject) -> list[Problem]:
@@ -78,8 +87,8 @@ def label_name_problems(job: JsonObject, before: JsonMapping) -> list[Problem]:
     return found
 
 
-def _time_problems(job: JsonObject, before: JsonMapping) -> list[Problem]:
-    """What is wrong with the seconds that a job may run for, where it did not say so before: it would wait for ever."""
+def time_problems(job: JsonObject, before: JsonMapping) -> list[Problem]:
+    """What is wrong with the seconds that a job, or what serves, may run for, where it did not say so before: it would wait for ever."""
     seconds = labels_of(job).get(MAX_EXEC_TIME_SECONDS)
     if seconds is None or seconds == before.get(MAX_EXEC_TIME_SECONDS) or whole_number(seconds):
         return []
@@ -88,8 +97,9 @@ def _time_problems(job: JsonObject, before: JsonMapping) -> list[Problem]:
 
 
 def _said_problems(kind: JobKind, job: JsonObject) -> list[Problem]:
-    """What a job says that can't be managed so: one of Ray's kinds, of Spark's, or a Job with as many completions as pods."""
-    return [*ray_problems(kind, job), *spark_problems(kind, job), *_as_many(kind, job)]
+    """What a job says that can't be managed so: one of Ray's kinds, of Spark's, a Job with as many completions as pods, or a pod."""
+    of_pods = pod_problems(job) if kind.reader == POD.reader else []
+    return [*of_pods, *ray_problems(kind, job), *spark_problems(kind, job), *_as_many(kind, job)]
 
 
 def _fewer(kind: JobKind, job: JsonObject) -> list[Problem]:
@@ -133,6 +143,10 @@ def _wants_as_many(job: JsonObject) -> bool:
     return bool(as_bool(_said(job, JOB_COMPLETIONS_EQUAL_PARALLELISM)))
 
 
+def _waits(kind: JobKind, job: JsonObject) -> bool:
+    return pod_waits(job) if kind.reader == POD.reader else is_suspended(kind, job)
+
+
 def _is_elastic(job: JsonObject, settings: SettingsObserved) -> bool:
     return _said(job, ELASTIC_JOB) == "true" and enabled(settings, ELASTIC_JOBS)
 
@@ -150,7 +164,7 @@ def _prebuilt(job: JsonObject) -> str:
 def _of_running(kind: JobKind, old: JsonObject, new: JsonObject) -> list[Problem]:
     """What may not change of a job that runs: its queue, how long it may run, and how many pods it has, where these may be fewer."""
     found: list[Problem] = []
-    runs, ran = not is_suspended(kind, new), not is_suspended(kind, old)
+    runs, ran = not _waits(kind, new), not _waits(kind, old)
     if runs and named_queue(old) != named_queue(new):
         found.append(immutable(f"metadata.labels[{QUEUE_NAME}]", named_queue(new)))
     seconds = labels_of(new).get(MAX_EXEC_TIME_SECONDS)
@@ -159,12 +173,8 @@ def _of_running(kind: JobKind, old: JsonObject, new: JsonObject) -> list[Problem
     if kind.reader == JOB.reader and runs and ran and _wants_as_many(old) != _wants_as_many(new):
         what = "field is immutable while the job is not suspended"
         found.append(forbidden(_AS_MANY, what, _STOP_FIRST))
-    if (
-        _said(old, JOB_MIN_PARALLELISM) is not None
-        and runs
-        and ran
-        and look(old, _PARALLELISM) != look(new, _PARALLELISM)
-    ):
+    if _said(old, JOB_MIN_PARALLELISM) is not None and ran and look(old, _PARALLELISM) != look(new, _PARALLELISM):
+        # Also by the write that suspends it: how many pods it was let in with would be lost.
         what = "cannot change when partial admission is enabled and the job is not suspended"
         found.append(forbidden(_PARALLELISM, what, _STOP_FIRST))
     return found

@@ -6,6 +6,7 @@ from events.job_kind import JobKind, Sign
 from events.json_object import JsonObject
 from events.json_path import FieldBroken, get, locate, look, total
 from events.whole_number import whole_number
+from services.jobs.kinds.ray import pending_is_suspended
 from services.jobs.pod_sets.pod_set import Pods
 
 
@@ -16,7 +17,7 @@ def is_suspended(kind: JobKind, job: JsonObject) -> bool:
 
 def is_stopped(kind: JobKind, job: JsonObject) -> bool:
     """Whether the job is suspended and none of its pods is active any more."""
-    reported = kind.stopped is None or _shows(job, kind.stopped)
+    reported = kind.stopped is None or _shows(job, kind.stopped) or pending_is_suspended(kind, job)
     return is_suspended(kind, job) and reported and all(total(job, path) == 0 for path in kind.active)
 
 

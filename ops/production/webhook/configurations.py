@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from events.api.labels import POD_SUSPENDING_PARENT, QUEUE_NAME
+from events.api.labels import MANAGED, POD_SUSPENDING_PARENT, QUEUE_NAME
 from events.job_kind import JobKind
 from events.json_object import JsonObject
 from events.selector import LabelSelector
@@ -26,14 +26,27 @@ _MADE = (
 )
 
 
+def _some_differ(part: str) -> str:
+    """The expression that of the labels or annotations that are Kueue's one came, went or says something else."""
+    new, old = (f"(has({one}.metadata.{part}) ? {one}.metadata.{part} : {{}})" for one in ("object", "oldObject"))
+    kueues = "k.startsWith('kueue.x-k8s.io/')"
+    return (
+        f"{new}.exists(k, {kueues} && !(k in {old} && {old}[k] == {new}[k]))"
+        f" || {old}.exists(k, {kueues} && !(k in {new}))"
+    )
+
+
+_SAYS_SOMETHING_ELSE = " || ".join(_some_differ(part) for part in ("labels", "annotations"))
+
+
 class Watched(msgspec.Struct, frozen=True, kw_only=True):
     """Kinds that are asked about together."""
 
     name: str
     kinds: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
     """Group, versions and resources."""
-    labelled: bool = False
-    """Only objects that name a queue: nothing else of this kind waits for us."""
+    label: str = ""
+    """Only objects that bear it, or did before a change: nothing else of this kind waits for us."""
     conditions: Mapping[str, str] = {}
     """Only requests for which these expressions in CEL are true, each under what it says."""
 
@@ -58,9 +71,13 @@ HELD = Watched(
 
 def statuses(namespace: str) -> Watched:
     """What others than kuelog, which runs in `namespace`, write of a Workload's state (docs/rules/objects.md#written-status)."""
-    own = f"request.userInfo.username.startsWith('system:serviceaccount:{namespace}:kuelog-')"
     kinds = ((GROUP, _VERSIONS, ("workloads/status",)),)
-    return Watched(name="status", kinds=kinds, conditions={"not-written-by-kuelog": f"!{own}"})
+    return Watched(name="status", kinds=kinds, conditions=_by_others(namespace))
+
+
+def _by_others(namespace: str) -> dict[str, str]:
+    own = f"request.userInfo.username.startsWith('system:serviceaccount:{namespace}:kuelog-')"
+    return {"not-written-by-kuelog": f"!{own}"}
 
 
 def _rules(kinds: Iterable[JobKind]) -> tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]:
@@ -78,7 +95,7 @@ def jobs(kinds: Kinds) -> Watched:
 def pods(kinds: Kinds) -> Watched:
     """No pod waits for us that names no queue, so that a cluster can start what brings us back; unless all are managed."""
     managed = POD.place in kinds.by_place or kinds.serving
-    return Watched(name="pod", kinds=_rules([POD]) if managed else (), labelled=not kinds.takes_all)
+    return Watched(name="pod", kinds=_rules([POD]) if managed else (), label=_queued(kinds))
 
 
 def made_pods(kinds: Kinds) -> Watched:
@@ -90,9 +107,24 @@ def made_pods(kinds: Kinds) -> Watched:
     return Watched(name="madepod", kinds=made, conditions={"waits-for-its-queue": _MADE})
 
 
+def changed_pods(kinds: Kinds, namespace: str) -> Watched:
+    """Pods that are managed, when others than kuelog change what Kueue's labels and annotations say of them.
+
+    Schedulers, card plugins and controllers write on pods as they run, and never wait for us.
+    """
+    managed = POD.place in kinds.by_place or kinds.serving
+    conditions = {**_by_others(namespace), "says-something-else": _SAYS_SOMETHING_ELSE}
+    return Watched(name="changedpod", kinds=_rules([POD]) if managed else (), label=MANAGED, conditions=conditions)
+
+
+def _queued(kinds: Kinds) -> str:
+    """Which label those bear of a kind that are asked about."""
+    return "" if kinds.takes_all else QUEUE_NAME
+
+
 def serving(kinds: Kinds) -> Watched:
     """What hands its queue to the pods that it makes."""
-    return Watched(name="serving", kinds=_rules(kinds.serving), labelled=not kinds.takes_all)
+    return Watched(name="serving", kinds=_rules(kinds.serving), label=_queued(kinds))
 
 
 def where(service: str, namespace: str, path: str, authorities: str = "") -> JsonObject:
@@ -130,6 +162,7 @@ def configurations(
         *of_jobs("v", jobs(kinds), "CREATE", "UPDATE"),
         *of_jobs("v", pods(kinds), "CREATE"),
         *of_jobs("v", made_pods(kinds), "CREATE"),
+        *of_jobs("v", changed_pods(kinds, namespace), "UPDATE"),
         *of_jobs("v", serving(kinds), "CREATE", "UPDATE"),
     ]
     return [
@@ -202,8 +235,8 @@ def _webhook(
         del found["reinvocationPolicy"]
     if namespaces is not None:
         found["namespaceSelector"] = namespaces
-    if watched.labelled:
-        found["objectSelector"] = {"matchExpressions": [{"key": QUEUE_NAME, "operator": "Exists"}]}
+    if watched.label:
+        found["objectSelector"] = {"matchExpressions": [{"key": watched.label, "operator": "Exists"}]}
     if watched.conditions:
         found["matchConditions"] = [{"name": name, "expression": one} for name, one in watched.conditions.items()]
     return found

@@ -7,13 +7,15 @@ from events.api.labels import QUEUE_NAME, RESOURCE_IN_USE
 from events.json_object import JsonObject, array_at, object_at, objects_at
 from events.settings import SettingsObserved
 from ops.production.webhook.review import ReviewRequest
-from services.jobs.defaulting import named_queue, queued_later, waiting
-from services.jobs.job_change_rules import gates_changed, job_problems, label_name_problems
+from services.jobs.defaulting import queued_later, waiting
+from services.jobs.job_change_rules import gates_changed, job_problems, label_name_problems, time_problems
 from services.jobs.kinds.elastic_rules import elastic_problems
 from services.jobs.kinds.managed_by import given_to_multikueue
 from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.kinds.named_queue import named_queue
 from services.jobs.kinds.pods import labels_of
 from services.jobs.kinds.serving_rules import serving_problems
+from services.jobs.kinds.table import DEPLOYMENT
 from services.jobs.topology.topology_rules import new_topology_problems
 from services.validation.conversion.convert import GROUP, to_v1beta2, written_field
 from services.validation.every_kind import validate, validate_status, validate_update
@@ -91,23 +93,38 @@ def problems_of(request: ReviewRequest, settings: SettingsObserved) -> list[Prob
         return []
     group, kind = request.kind.get("group", ""), request.kind.get("kind", "")
     if kinds_of(settings).serves(group, kind):
-        changed = serving_problems(group, kind, request.old_object, value) if request.old_object is not None else []
-        gates = gates_changed(request.old_object, value)
-        names = label_name_problems(value, labels_of(request.old_object or {}))
-        return [*changed, *names, *gates, *new_topology_problems(request.old_object, value, settings)]
+        return _of_what_serves(group, kind, request.old_object, value, settings)
     read = to_v1beta2({**value, "kind": request.kind.get("kind", value.get("kind", ""))})
     newest, found = read.value, read.problems
     old = request.old_object
+    of_jobs = [
+        *job_problems(old, newest, settings),
+        *new_topology_problems(old, newest, settings),
+        *elastic_problems(old, newest, settings),
+    ]
     if request.operation == "UPDATE" and old is not None:
         before = to_v1beta2(old).value
         if _meant(before) == _meant(newest):
             # What was stored under older rules may still be labelled, annotated and let go.
-            return [*job_problems(old, value, settings), *elastic_problems(old, value, settings)]
-        found = [*found, *validate_update(before, newest, settings), *job_problems(old, value, settings)]
+            return of_jobs
+        found = [*found, *validate_update(before, newest, settings), *of_jobs]
     else:
-        found = [*found, *validate(newest, settings), *job_problems(None, newest, settings)]
-    found = [*found, *new_topology_problems(old, newest, settings), *elastic_problems(old, newest, settings)]
+        found = [*found, *validate(newest, settings), *of_jobs]
     return [_as_written(value, one) for one in found or _untranslatable(newest)]
+
+
+def _of_what_serves(
+    group: str, kind: str, old: JsonObject | None, value: JsonObject, settings: SettingsObserved
+) -> list[Problem]:
+    before = labels_of(old or {})
+    return [
+        *(serving_problems(group, kind, old, value) if old is not None else []),
+        *label_name_problems(value, before),
+        *gates_changed(old, value),
+        # Pods of a Deployment are let in one by one, each for as long as it says itself.
+        *(time_problems(value, before) if kind != DEPLOYMENT.kind else []),
+        *new_topology_problems(old, value, settings),
+    ]
 
 
 def _status_problems(request: ReviewRequest, value: JsonObject, settings: SettingsObserved) -> list[Problem]:

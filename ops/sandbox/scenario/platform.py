@@ -43,9 +43,10 @@ from ops.sandbox.embedded_cluster.resources import Mutator, Validator
 from ops.sandbox.embedded_cluster.versions import renamed
 from ops.sandbox.scenario.played_clock import PlayedClock
 from projections.nodes.affinity import selects
-from services.jobs.defaulting import named_queue, suspend_queued
+from services.jobs.defaulting import suspend_queued
 from services.jobs.kinds.managed_by import given_to_multikueue
 from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.kinds.named_queue import named_queue
 from services.runtime.cluster_port import Resource
 from services.runtime.own_task import stopped
 

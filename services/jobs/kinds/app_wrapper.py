@@ -9,7 +9,8 @@ from events.job_kind import JobKind
 from events.json_object import JsonMapping, JsonObject, array_at, is_object, object_at, objects_at
 from events.json_path import FieldBroken, Location, dotted, get, locate, whole
 from events.whole_number import whole_number
-from services.jobs.kinds.table import KINDS
+from services.jobs.kinds.ray import wrapped_pods
+from services.jobs.kinds.table import KINDS, RAY_CLUSTER, RAY_JOB
 from services.jobs.pod_sets.pod_set import InjectionForm, PodIndex, Pods
 
 Read = Callable[[JobKind, JsonObject], list[Pods]]
@@ -34,6 +35,7 @@ _POD_FIELDS = (
 )
 _CONTAINER_DEFAULTS: JsonObject = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
 _CONTAINER_FIELDS = ("name", "image", "command", "args", "resources", "imagePullPolicy", "securityContext")
+_SUSPEND, _INFOS = ("spec", "suspend"), "podSetInfos"
 _INDEX = "workload.codeflare.dev.appwrapper/tas-"
 """How the annotations of declared pods begin that say which labels bear their ranks."""
 
@@ -45,10 +47,11 @@ def component_pods(plain: Read) -> Read:
         del kind
         name = object_at(job, "metadata").get("name", "")
         found: list[Pods] = []
+        let_in = _is_let_in(job)
         for index, component in enumerate(array_at(job, "spec", "components")):
             at = ("spec", "components", index)
-            for number, one in enumerate(_of_component(component, at, plain)):
-                place = (*at, "podSetInfos", number)
+            for number, one in enumerate(_of_component(component, at, plain, let_in=let_in)):
+                place = (*at, _INFOS, number)
                 found.append(
                     msgspec.structs.replace(
                         one,
@@ -93,8 +96,16 @@ def _has_version(image: str) -> bool:
     return tag not in ("", "latest") or (bool(digest) and not tag)
 
 
-def _of_component(component: Any, at: Location, plain: Read) -> list[Pods]:
-    """The pods of a component, each still to be named."""
+def _is_let_in(job: JsonObject) -> bool:
+    """Whether it runs with what was chosen for its pods."""
+    return get(job, _SUSPEND) is not True and any(one.get(_INFOS) for one in objects_at(job, "spec", "components"))
+
+
+def _of_component(component: Any, at: Location, plain: Read, *, let_in: bool) -> list[Pods]:
+    """The pods of a component, each still to be named.
+
+    Earlier versions took a wrapped cluster of Ray's for something without pods: what runs so goes on, and is counted when it starts anew.
+    """
     if not is_object(component) or not is_object(component.get("template") or {}):
         raise FieldBroken(dotted(at), "it is no object that wraps a job", "a component with a template")
     wrapped: JsonObject = component.get("template") or {}
@@ -107,6 +118,8 @@ def _of_component(component: Any, at: Location, plain: Read) -> list[Pods]:
         count = whole(wrapped, "spec.replicas", 1) if _BARE[word] else 1
         return [Pods(name="", count=count, template=template or {}, at=at)]
     known = next((one for one in KINDS if (one.kind, one.group) == (word, api.rpartition("/")[0])), None)
+    if known in (RAY_CLUSTER, RAY_JOB):
+        return [] if let_in and not component.get(_INFOS) else wrapped_pods(known, wrapped)
     if known is None or (known.reader and known.reader != "job"):
         return []
     return plain(known, wrapped)
@@ -114,8 +127,10 @@ def _of_component(component: Any, at: Location, plain: Read) -> list[Pods]:
 
 def _declared(wrapped: JsonObject, one: JsonMapping, at: Location) -> Pods:
     path = str(one.get("path", ""))
-    places = locate(wrapped, path.removeprefix("template.").replace("[", ".").replace("]", ""))
-    template = get(wrapped, places[0]) if places else None
+    template = wrapped if path == "template" else None
+    if template is None:
+        places = locate(wrapped, path.removeprefix("template.").replace("[", ".").replace("]", ""))
+        template = get(wrapped, places[0]) if places else None
     if not is_object(template):
         raise FieldBroken(f"{dotted(at)}.path", f"{path!r} leads to no pod template", "e.g. template.spec.template")
     notes: JsonObject = one.get("annotations") or {}

@@ -9,6 +9,7 @@ from events.api.labels import ELASTIC_JOB
 from events.job_kind import JobKind
 from events.json_object import JsonObject, array_at, is_array, is_object, object_at
 from events.json_path import FieldBroken, Location, dotted, get, put, whole
+from events.quantity import BadQuantity, parse_quantity
 from services.jobs.kinds.managed_by import MULTIKUEUE_MANAGER
 from services.jobs.pod_sets.pod_set import Pods
 
@@ -18,6 +19,10 @@ _AUTOSCALER: JsonObject = {
 }
 _SUBMITTER: JsonObject = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m", "memory": "200Mi"}}
 """What KubeRay gives the autoscaler beside the head, and the pod that submits, when nobody says otherwise."""
+_CLEANS_UP = {"cpu": "200m", "memory": "256Mi"}
+"""What KubeRay gives the Job that cleans up in Redis, once the head is gone whose state was kept there."""
+_KEPT = "ray.io/ft-enabled"
+_BY_POD = "K8sJobMode"
 CLUSTER = "rayCluster"
 """Where the watcher puts the RayCluster that a RayJob or RayService runs in before it asks about it."""
 CLUSTER_AT: Mapping[str, tuple[str, ...]] = {
@@ -49,12 +54,17 @@ def service_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
     return _scaled(job, _cluster(job, CLUSTER_AT[kind.reader]))
 
 
+def wrapped_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
+    """Head and worker groups of a RayCluster or RayJob that an AppWrapper wraps, whose controller knows of no submitter. Raises `FieldBroken`."""
+    return _cluster(job, CLUSTER_AT[kind.reader])
+
+
 def job_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
     """Head, worker groups and submitter of a RayJob; none when it uses a cluster that is there. Raises `FieldBroken`."""
     if get(job, ("spec", "clusterSelector")):
         return []
     found = _scaled(job, _cluster(job, CLUSTER_AT[kind.reader]))
-    if (get(job, ("spec", "submissionMode")) or "K8sJobMode") != "K8sJobMode":
+    if not has_submitter(kind, job):
         return found
     at = ("spec", "submitterPodTemplate")
     image = get(found[0].template, ("spec", "containers", 0, "image")) or ""
@@ -97,6 +107,11 @@ def cluster_name(kind: JobKind, job: JsonObject) -> str:
     return str(get(job, at) or "") if at is not None else str(object_at(job, "metadata")["name"])
 
 
+def has_submitter(kind: JobKind, job: JsonObject) -> bool:
+    """Whether a pod of its own submits what a RayJob is to run."""
+    return kind.reader == "ray job" and (get(job, ("spec", "submissionMode")) or _BY_POD) == _BY_POD
+
+
 def with_groups(kind: JobKind, job: JsonObject, written: JsonObject, counts: Mapping[str, int]) -> JsonObject:
     """A job of Ray's with as many workers of each group as its slice has; `counts` are pods, by pod set.
 
@@ -115,6 +130,14 @@ def with_groups(kind: JobKind, job: JsonObject, written: JsonObject, counts: Map
             changed |= {name: sized[name] for name in _SIZE if name in sized}
         found.append({**group, **changed})
     return put(job, at, found) if found != array_at(job, *at) else job
+
+
+def pending_is_suspended(kind: JobKind, job: JsonObject) -> bool:
+    """Whether a RayService has no cluster yet but one that has never served, and that is suspended."""
+    status = object_at(job, "status")
+    if kind.reader != "ray service" or object_at(status, "activeServiceStatus").get("rayClusterName"):
+        return False
+    return get(status, ("pendingServiceStatus", "rayClusterStatus", "state")) == "suspended"
 
 
 def groups_of(kind: JobKind, job: JsonObject, cluster: JsonObject) -> list[JsonObject]:
@@ -152,6 +175,8 @@ def _scaled(job: JsonObject, found: list[Pods]) -> list[Pods]:
 def _cluster(job: JsonObject, at: Location) -> list[Pods]:
     head = (*at, "headGroupSpec", "template")
     template = _template(job, head)
+    if get(job, (*at, "gcsFaultToleranceOptions")) is not None or _is_kept(job):
+        template = _with_clean_up(template)
     if get(job, (*at, "enableInTreeAutoscaling")) is True:
         said = get(job, (*at, "autoscalerOptions", "resources"))
         template = _with_autoscaler(template, _AUTOSCALER if said is None else said)
@@ -173,6 +198,30 @@ def _template(job: JsonObject, at: Location) -> JsonObject:
     if not is_object(found):
         raise FieldBroken(dotted(at), "there is no pod template", "a template with a spec")
     return found
+
+
+def _is_kept(job: JsonObject) -> bool:
+    return str(object_at(job, "metadata", "annotations").get(_KEPT)).lower() == "true"
+
+
+def _with_clean_up(template: JsonObject) -> JsonObject:
+    """The template of a head whose first container asks for no less than the Job that comes after it."""
+    first, *others = array_at(template, "spec", "containers") or [None]
+    if not is_object(first):
+        return template
+    resources = object_at(first, "resources")
+    asked = {**object_at(resources, "limits"), **object_at(resources, "requests")}
+    requests = asked | {name: _larger(asked.get(name, 0), least) for name, least in _CLEANS_UP.items()}
+    container = {**first, "resources": {**resources, "requests": requests}}
+    return put(template, ("spec", "containers"), [container, *others])
+
+
+def _larger(asked: Any, least: str) -> Any:
+    """The larger of two quantities; what is none is refused by who reads the pods."""
+    try:
+        return asked if parse_quantity(asked) >= parse_quantity(least) else least
+    except (BadQuantity, TypeError):
+        return asked
 
 
 def _with_autoscaler(template: JsonObject, resources: Any) -> JsonObject:

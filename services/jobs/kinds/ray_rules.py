@@ -6,12 +6,12 @@ Rule: docs/jobs.md#what-ray-and-spark-must-say
 from events.job_kind import JobKind
 from events.json_object import JsonObject, objects_at
 from events.json_path import dotted, get
-from services.jobs.kinds.ray import CLUSTER_AT, WORKER_GROUPS
+from services.jobs.kinds.ray import CLUSTER_AT, WORKER_GROUPS, has_submitter
 from services.jobs.kinds.table import RAY_JOB
 from services.validation.problem import Problem, forbidden, invalid, required
 
-MOST_GROUPS = 7
-"""Of workers: a Workload has room for eight pod sets, and the head is one."""
+MOST_GROUPS = 17
+"""Of workers: a Workload has room for 18 pod sets (docs/rules/objects.md#validation), and the head is one."""
 _SHUTDOWN = ("spec", "shutdownAfterJobFinishes")
 _SELECTOR = ("spec", "clusterSelector")
 _HEAD = "head"
@@ -37,8 +37,9 @@ def ray_problems(kind: JobKind, job: JsonObject) -> list[Problem]:
             what = "a kueue managed job should delete the cluster after finishing"
             found.append(invalid(dotted(_SHUTDOWN), "false", what, "true: the quota is free when it has ended"))
     groups = objects_at(job, *at, WORKER_GROUPS)
-    if len(groups) > MOST_GROUPS:
-        what = f"must have at most {MOST_GROUPS} items"
+    most = MOST_GROUPS - has_submitter(kind, job)
+    if len(groups) > most:
+        what = f"must have at most {most} items"
         found.append(invalid(dotted((*at, WORKER_GROUPS)), len(groups), what, "fewer groups"))
     for number, group in enumerate(groups):
         if group.get("groupName") == _HEAD:

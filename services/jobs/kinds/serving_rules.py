@@ -4,10 +4,11 @@ from events.api.labels import QUEUE_NAME
 from events.json_object import JsonMapping, JsonObject, object_at
 from events.json_path import FieldBroken, dotted, get
 from services.jobs.kinds.pods import labels_of, shape_of
-from services.jobs.kinds.serving import pods_of_parent, replicas_of, templates_of
+from services.jobs.kinds.serving import replicas_of, templates_of
 from services.jobs.priority_class_rules import class_problems
 from services.validation.problem import Problem, forbidden, immutable
 
+_FIRST = "0 replicas first, then the change"
 _SIZE = ("spec", "leaderWorkerTemplate", "size")
 
 
@@ -42,18 +43,18 @@ def _resized(kind: str, old: JsonObject, new: JsonObject) -> list[Problem]:
 
 
 def _reshaped(group: str, kind: str, old: JsonObject, new: JsonObject) -> list[Problem]:
-    """A problem when changed pod templates would request something else than was admitted; without pods they may change."""
-    if not replicas_of(old) or len(pods_of_parent(kind, old)) != len(pods_of_parent(kind, new)):
+    """A problem where changed pod templates would request something else than was admitted; without pods they may change."""
+    if not replicas_of(old):
         return []
-    shapes = {at: _shape(template) for at, template in templates_of(group, kind, old)}
-    return [
-        forbidden(
-            dotted((*at, "spec")),
-            "what its pods ask for can't change while they run",
-            "0 replicas first, then the change",
-        )
-        for at, template in templates_of(group, kind, new)
-        if at in shapes and shapes[at] != _shape(template)
+    before, after = (dict(templates_of(group, kind, one)) for one in (old, new))
+    came_or_went = [
+        forbidden(dotted(at), "whether its groups have a leader of their own can't change while there are any", _FIRST)
+        for at in sorted(before.keys() ^ after.keys())
+    ]
+    return came_or_went or [
+        forbidden(dotted((*at, "spec")), "what its pods ask for can't change while they run", _FIRST)
+        for at, template in after.items()
+        if _shape(before[at]) != _shape(template)
     ]
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from events.api.labels import CARDS_GATE, QUEUE_NAME, TOPOLOGY_GATE
 from events.job_kind import JobKind
-from events.json_object import JsonObject
-from events.json_path import Location, get, put, whole
+from events.json_object import JsonObject, object_at, objects_at
+from events.json_path import get, put, whole
 from services.jobs.kinds.table import COMPLETION_INDEX, JOB_INDEX
 from services.jobs.pod_sets.pod_set import Injection, PodIndex, Pods
 from services.jobs.pod_sets.scheduling_gates import gate_closed
@@ -15,7 +15,7 @@ CHILD = "kuelog.io/child"
 """Where the watcher puts the JobSet that belongs to a TrainJob before it asks about it."""
 _MANAGER = "kueue.x-k8s.io/manager"
 _PATCHES = ("spec", "runtimePatches")
-_JOBS: Location = ("trainingRuntimeSpec", "template", "spec", "replicatedJobs")
+_JOBS = ("trainingRuntimeSpec", "template", "spec", "replicatedJobs")
 _TEMPLATE = ("template", "spec", "template")
 
 
@@ -74,6 +74,16 @@ def patched(job: JsonObject, injections: Sequence[Injection]) -> JsonObject:
             patch = gate_closed(patch, gate, (*_TEMPLATE, "spec"))
         jobs.append(patch)
     return _with_jobs(job, jobs or None)
+
+
+def patched_annotations(job: JsonObject) -> dict[str, dict[str, str]]:
+    """What the runtime patches of others say of the annotations of its pods, by replicated job; a later one has the last word."""
+    found: dict[str, dict[str, str]] = {}
+    for patch in _others(job):
+        for one in objects_at(patch, *_JOBS):
+            notes = object_at(one, *_TEMPLATE, "metadata", "annotations")
+            found.setdefault(str(one.get("name") or ""), {}).update({name: str(text) for name, text in notes.items()})
+    return found
 
 
 def restored_patch(job: JsonObject) -> JsonObject:

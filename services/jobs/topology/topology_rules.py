@@ -25,9 +25,11 @@ from events.settings import SettingsObserved
 from events.whole_number import whole_number
 from projections.feature_gates import enabled
 from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.kinds.named_queue import known_before
 from services.jobs.kinds.pod_readers import pods_of
 from services.jobs.kinds.serving import pods_of_parent
-from services.jobs.kinds.table import DEPLOYMENT, POD
+from services.jobs.kinds.table import DEPLOYMENT, POD, TRAIN_JOB
+from services.jobs.kinds.train_job import patched_annotations
 from services.jobs.pod_sets.pod_set import InjectionForm, Pods
 from services.jobs.topology.topology_request import MOST_LAYERS, Layer, as_int32, layer_count_text, layers_in
 from services.validation.fields.names import label_key_problems
@@ -47,6 +49,8 @@ class Annotated(msgspec.Struct, frozen=True, kw_only=True):
     found: Mapping[str, str]
     count: int | None = None
     """How many pods it has, where that is known."""
+    whole: bool = True
+    """Whether these are all of them: the runtime of a TrainJob may say more."""
 
     def at(self, annotation: str) -> str:
         """The path of an annotation, as messages name it."""
@@ -62,18 +66,23 @@ def topology_problems(value: JsonObject, settings: SettingsObserved) -> list[Pro
     return [
         *(problem for one in pod_sets for problem in annotation_problems(one, settings)),
         *(problem for one in pod_sets if elastic for problem in _elastic(one)),
-        *group_problems(pod_sets),
+        *group_problems([one for one in pod_sets if one.whole]),
     ]
 
 
 def new_topology_problems(old: JsonObject | None, new: JsonObject, settings: SettingsObserved) -> list[Problem]:
     """The same of a change, without what was wrong before: what was stored under older rules can still be started."""
-    before = topology_problems(old, settings) if old is not None else []
+    known = known_before(old, new)
+    before = [] if known is None else topology_problems(known, settings)
     return [one for one in topology_problems(new, settings) if one not in before]
 
 
 def annotation_problems(asked: Annotated, settings: SettingsObserved) -> list[Problem]:
     """What is wrong with the annotations of one pod set, whatever others say."""
+    return [*_alone(asked), *_group(asked), *_offset(asked), *_slice(asked), *_layers(asked, settings)]
+
+
+def _alone(asked: Annotated) -> list[Problem]:
     found = asked.found
     problems: list[Problem] = []
     if sum(name in found for name in _ONE_OF) > 1:
@@ -87,7 +96,7 @@ def annotation_problems(asked: Annotated, settings: SettingsObserved) -> list[Pr
     if word is not None and as_bool(word) is None:
         where = asked.at(PODSET_UNCONSTRAINED_TOPOLOGY)
         problems.append(invalid(where, word, "must be a boolean value", "true or false"))
-    return [*problems, *_group(asked), *_offset(asked), *_slice(asked), *_layers(asked, settings)]
+    return problems
 
 
 def group_problems(pod_sets: Sequence[Annotated]) -> list[Problem]:
@@ -119,6 +128,10 @@ def _annotated(value: JsonObject, settings: SettingsObserved) -> list[Annotated]
         pods = pods_of_parent(kind.place, value) if kinds.serves(group, word) else pods_of(kind, value)
     except FieldBroken:
         return []  # Whoever reads its pods says so.
+    if kind is TRAIN_JOB and not pods:
+        # The webhook knows the job alone, and not the runtime that it names.
+        said = patched_annotations(value)
+        return [Annotated(field=f"job[{name}]", found=found, whole=False) for name, found in said.items()]
     return [Annotated(field=_field(one), found=_texts(one.template), count=one.count) for one in pods]
 
 
@@ -158,7 +171,7 @@ def _group(asked: Annotated) -> list[Problem]:
     problems.extend(
         _not_beside(where, other) for other in (PODSET_SLICE_SIZE, PODSET_SLICE_REQUIRED_TOPOLOGY) if other in found
     )
-    if PODSET_REQUIRED_TOPOLOGY not in found and PODSET_PREFERRED_TOPOLOGY not in found:
+    if asked.whole and PODSET_REQUIRED_TOPOLOGY not in found and PODSET_PREFERRED_TOPOLOGY not in found:
         neither = f"'{PODSET_PREFERRED_TOPOLOGY}' nor '{PODSET_REQUIRED_TOPOLOGY}'"
         problems.append(
             forbidden(where, f"may not be set when neither {neither} is specified", "one of them beside it")
@@ -183,7 +196,7 @@ def _slice(asked: Annotated) -> list[Problem]:
     text, level = found.get(PODSET_SLICE_SIZE), PODSET_SLICE_REQUIRED_TOPOLOGY
     if text is None:
         missing = required(where, f"must be set when '{level}' is specified", "how many pods are a slice")
-        return [missing] if level in found else []
+        return [missing] if asked.whole and level in found else []
     problems: list[Problem] = []
     size = as_int32(text)
     if size is None:
@@ -192,7 +205,7 @@ def _slice(asked: Annotated) -> list[Problem]:
         problems.append(invalid(where, text, "must be greater than or equal to 1", "how many pods are a slice"))
     elif asked.count is not None and size > asked.count:
         problems.append(_too_large(where, text, asked.count))
-    if level not in found:
+    if asked.whole and level not in found:
         problems.append(forbidden(where, f"may not be set when '{level}' is not specified", f"{level}: {_LEVEL}"))
     return problems
 

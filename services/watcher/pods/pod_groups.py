@@ -34,8 +34,8 @@ class PodGroups:
         self.owners: dict[str, frozenset[str]] = {}
         """The UIDs of those that own a Workload, by its key: with the last of them it goes."""
 
-    def see(self, value: JsonObject, around: Surroundings) -> str:
-        """Take note of a pod; the place of the workload that has to be looked at again, or nothing."""
+    def see(self, value: JsonObject, around: Surroundings) -> list[str]:
+        """Take note of a pod; the places of workloads that have to be looked at again: where it was before, if that is another, and its own."""
         meta = read(value, _Headed).metadata
         key = f"{meta.namespace}/{meta.name}"
         if key not in self._places and (
@@ -43,14 +43,13 @@ class PodGroups:
             or not ((meta.labels or {}).get(QUEUE_NAME) or around.kinds.takes_all or rules.waits_for_its_group(value))
             or around.goes_with_owner(meta)
         ):
-            return ""
+            return []
         group = rules.group_of(value)
         place = f"PodGroup/{meta.namespace}/{group}" if group else f"Pod/{key}"
-        if self._places.get(key, place) != place:
-            self.lose(meta.namespace, meta.name)
+        left = [self.lose(meta.namespace, meta.name)] if self._places.get(key, place) != place else []
         self._places[key] = place
         self._pods.setdefault(place, {})[meta.name] = value
-        return place
+        return [*left, place]
 
     def lose(self, namespace: str, name: str) -> str:
         """Forget a pod; the place of the workload that has to be looked at again, or nothing."""

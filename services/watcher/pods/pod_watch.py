@@ -63,8 +63,8 @@ class PodWatch:
         if kind != "Pod":
             return []
         self._pods_seen = True
-        place = self._take_note(value)
-        return self._look_at([place]) if place else self._view.fresh(left_behind(value))
+        places = self._take_note(value)
+        return self._look_at(places) if places else self._view.fresh(left_behind(value))
 
     def refuses(self, place: str) -> bool:
         """Whether something is reported on the object at a place that can't be understood, be it for long."""
@@ -106,11 +106,11 @@ class PodWatch:
             return []
         return self._look_at([place for place in sorted(self._view.by_source) if place.startswith("PodGroup/")])
 
-    def _take_note(self, pod: JsonObject) -> str:
-        place = self._groups.see(pod, self._view)
-        if place:
+    def _take_note(self, pod: JsonObject) -> list[str]:
+        places = self._groups.see(pod, self._view)
+        for place in places[-1:]:
             self._parents.see_pod(place, pod)
-        return place
+        return places
 
     def _silently(self, pod: JsonObject) -> list[Fact]:
         self._take_note(pod)

@@ -1,16 +1,25 @@
 """A serving object as one workload, or as one for each of its pod groups: what it requests, and its status."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
-from events.api.labels import ADMISSION_GATED_BY, MULTIKUEUE_ORIGIN_UID, QUEUE_NAME, ROLE_HASH, USER
+from events.api.labels import (
+    ADMISSION_GATED_BY,
+    MAX_EXEC_TIME_SECONDS,
+    MULTIKUEUE_ORIGIN_UID,
+    QUEUE_NAME,
+    ROLE_HASH,
+    USER,
+)
 from events.api.meta import ApiStruct, ObjectMeta
 from events.api.pods import PodTemplate
+from events.event import Millis
 from events.job_kind import JobKind
 from events.json_object import JsonObject
 from events.json_path import FieldBroken, get
 from events.pod_set import PodSet
+from events.whole_number import whole_number
 from events.workload import MemberState, Owner, WorkloadSpec
 from services.jobs.kinds import pods as rules
 from services.jobs.kinds.serving import pods_of_parent, replicas_of, role_in
@@ -97,11 +106,12 @@ def _state(
         ),
         created_at=_begun_at(meta, pods) if groups else created_at(meta),
         spec=WorkloadSpec(
-            # Running pods stay where they were admitted, and as many as were admitted.
+            # Running pods stay where they were admitted, as many as were admitted, and for as long.
             queue=reported.spec.queue if reported is not None and begun else labels.get(QUEUE_NAME, ""),
             pod_sets=held,
             priority=priority,
             priority_class=reference,
+            max_execution=reported.spec.max_execution if reported is not None and begun else _may_run_for(labels),
             gated_by=names_in(meta, ADMISSION_GATED_BY),
             provisioning=own_parameters(meta),
             never_preempt=never_preempts(meta),
@@ -134,6 +144,12 @@ def _pod_sets(
     roles = (rules.annotations_of(one).get(ROLE_HASH) for one in pods if not rules.waits_for_its_group(one))
     given = next((str(role) for role in roles if role), "")
     return tuple(structs.replace(one, name=reported_name or given or one.name) for one in found)
+
+
+def _may_run_for(labels: Mapping[str, str]) -> Millis | None:
+    """The time that its label says; none where that can't be read, so that it goes on as under Kueue."""
+    seconds = whole_number(labels.get(MAX_EXEC_TIME_SECONDS))
+    return 1000 * seconds if seconds else None
 
 
 def _begun_at(meta: ObjectMeta, pods: Sequence[JsonObject]) -> int:

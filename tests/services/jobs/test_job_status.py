@@ -6,9 +6,9 @@ import pytest
 
 from events.json_object import JsonObject
 from events.json_path import FieldBroken
-from services.jobs.job_status import count_indexes, ready_of, reclaimable_of
+from services.jobs.job_status import count_indexes, is_stopped, ready_of, reclaimable_of
 from services.jobs.kinds.pod_readers import pods_of
-from services.jobs.kinds.table import JOB, RAY_JOB
+from services.jobs.kinds.table import JOB, RAY_JOB, RAY_SERVICE
 
 
 def job(*, indexed: bool = True, **status: Any) -> JsonObject:
@@ -78,3 +78,18 @@ def test_indexes_that_cannot_be_read_are_named_with_their_field() -> None:
     for text in ("a", "3-1", "1,,2", 7):
         with pytest.raises(FieldBroken, match="does not name indexes"):
             count_indexes(text, "status.failedIndexes")
+
+
+def test_a_ray_service_that_never_served_has_stopped_when_its_pending_cluster_is_suspended() -> None:
+    def service(**status: JsonObject) -> JsonObject:
+        return {"spec": {"rayClusterConfig": {"suspend": True}}, "status": status}
+
+    def cluster(state: str) -> JsonObject:
+        return {"rayClusterName": "s-1", "rayClusterStatus": {"state": state}}
+
+    assert is_stopped(RAY_SERVICE, service(activeServiceStatus={}, pendingServiceStatus=cluster("suspended")))
+    assert is_stopped(RAY_SERVICE, service(activeServiceStatus=cluster("suspended")))
+    assert not is_stopped(RAY_SERVICE, service(pendingServiceStatus=cluster("ready")))
+    assert not is_stopped(RAY_SERVICE, service()), "its operator has not said yet which cluster it made"
+    both = service(activeServiceStatus=cluster("ready"), pendingServiceStatus=cluster("suspended"))
+    assert not is_stopped(RAY_SERVICE, both), "the one that serves runs on"

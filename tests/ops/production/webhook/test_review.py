@@ -89,6 +89,19 @@ def test_a_gate_may_not_be_added_to_what_serves(kind: str) -> None:
     assert verdict(review(kind, before, group="apps", old=gated))["allowed"]
 
 
+def test_how_long_what_serves_may_run_is_a_whole_number_of_seconds() -> None:
+    spec = {"replicas": 1, "template": {"spec": {}}}
+    limit = {"kueue.x-k8s.io/max-exec-time-seconds": "soon"}
+    plain = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "s", "labels": NAMED}, "spec": spec}
+    wrong = put(plain, ("metadata", "labels"), NAMED | limit)
+    assert not verdict(review("StatefulSet", wrong, group="apps"))["allowed"]
+    assert not verdict(review("StatefulSet", wrong, group="apps", old=plain))["allowed"]
+    grown = put(wrong, ("metadata", "finalizers"), ["x"])
+    assert verdict(review("StatefulSet", grown, group="apps", old=wrong))["allowed"], "it was stored before"
+    pods_alone = {**wrong, "kind": "Deployment"}
+    assert verdict(review("Deployment", pods_alone, group="apps"))["allowed"], "each of its pods may say it"
+
+
 @pytest.mark.parametrize(
     ("kind", "group", "value"),
     [
@@ -183,6 +196,49 @@ def test_a_ray_job_whose_cluster_stays_is_refused_when_it_is_made_and_when_it_be
     assert not verdict(review("RayJob", stays, group="ray.io", old=value))["allowed"]
     other = put(stays, ("spec", "entrypoint"), "python y.py")
     assert verdict(review("RayJob", other, group="ray.io", old=stays))["allowed"], "it was there before"
+
+
+@pytest.mark.parametrize(
+    ("kind", "at"), [("RayCluster", ""), ("RayJob", "rayClusterSpec."), ("RayService", "rayClusterConfig.")]
+)
+def test_rays_own_autoscaler_is_not_switched_on_later_either(kind: str, at: str) -> None:
+    field = f"spec.{at}enableInTreeAutoscaling"
+    plain: JsonObject = {**job(NAMED), "kind": kind, "apiVersion": "ray.io/v1"}
+    for name in (f"spec.{at}headGroupSpec.rayStartParams.x", "spec.shutdownAfterJobFinishes"):
+        plain = put(plain, tuple(name.split(".")), True)  # noqa: FBT003 - a field of the job
+    scaled = put(plain, tuple(field.split(".")), True)  # noqa: FBT003 - as above
+    refused = verdict(review(kind, scaled, group="ray.io", old=plain))
+    assert not refused["allowed"] and field in refused["status"]["message"]
+    other = put(scaled, ("spec", "entrypoint"), "x")
+    assert verdict(review(kind, other, group="ray.io", old=scaled))["allowed"], "it was there before"
+    finalized = put(scaled, ("metadata", "finalizers"), ["x"])
+    assert verdict(review(kind, finalized, group="ray.io", old=scaled))["allowed"]
+    unnamed = put(scaled, ("metadata", "labels"), {})
+    refused = verdict(review(kind, scaled, group="ray.io", old=unnamed))
+    assert not refused["allowed"], "it gets a queue now"
+    assert field not in str(verdict(review(kind, unnamed, group="ray.io", old=scaled))), "it leaves its queue"
+    elastic, larger = (put(one, ("metadata", "annotations"), {ELASTIC: "true"}) for one in (plain, scaled))
+    assert verdict(review(kind, larger, group="ray.io", old=elastic))["allowed"]
+
+
+def test_a_job_that_gets_a_queue_later_is_judged_as_a_new_one() -> None:
+    stays: JsonObject = {**job(NAMED), "kind": "RayJob", "apiVersion": "ray.io/v1"}
+    stays["spec"] = {"suspend": True, "rayClusterSpec": {"headGroupSpec": {}}}
+    limit = {"kueue.x-k8s.io/max-exec-time-seconds": "soon"}
+    fewer = {"kueue.x-k8s.io/job-min-parallelism": "5"}
+    for kind, group, value, field in (
+        ("RayJob", "ray.io", stays, "spec.shutdownAfterJobFinishes"),
+        ("Job", "batch", job(NAMED | limit), "max-exec-time-seconds"),
+        ("Job", "batch", job(NAMED, annotations=fewer), "job-min-parallelism"),
+        ("Job", "batch", placed(job(NAMED)), "podset-unconstrained-topology"),
+    ):
+        waits = put(value, ("spec", "suspend"), True)  # noqa: FBT003 - a field of the job
+        labels = {name: text for name, text in waits["metadata"]["labels"].items() if name not in NAMED}
+        before = put(waits, ("metadata", "labels"), labels)
+        refused = verdict(review(kind, waits, group=group, old=before))
+        assert not refused["allowed"] and field in refused["status"]["message"]
+        assert verdict(review(kind, before, group=group, old=before))["allowed"]
+        assert verdict(review(kind, put(waits, ("metadata", "finalizers"), ["x"]), group=group, old=waits))["allowed"]
 
 
 def test_a_job_does_not_become_elastic_or_cease_to_be_so() -> None:
@@ -403,6 +459,16 @@ def test_a_job_that_may_have_fewer_pods_keeps_its_size_while_it_runs(
     answer = verdict(review("Job", new, group="batch", old=old))
     assert answer["allowed"] is not refused
     assert not refused or "cannot change when partial admission is enabled" in answer["status"]["message"]
+
+
+def test_a_job_that_may_have_fewer_pods_keeps_its_size_also_as_it_is_suspended_and_changes_it_as_it_starts() -> None:
+    runs, waits = (
+        {**job(NAMED, annotations={FEWER: "1"}), "spec": {**job()["spec"], "suspend": suspend, "parallelism": 3}}
+        for suspend in (False, True)
+    )
+    smaller = ("spec", "parallelism"), 2
+    assert not verdict(review("Job", put(waits, *smaller), group="batch", old=runs))["allowed"]
+    assert verdict(review("Job", put(runs, *smaller), group="batch", old=waits))["allowed"], "it is let in so"
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,29 @@ def asked(pods: Pods) -> JsonObject:
 
 
 @pytest.mark.parametrize(
+    ("resources", "counted"),
+    [
+        (None, {"cpu": "200m", "memory": "256Mi"}),
+        ({"requests": {"cpu": "100m", "memory": "1Gi"}}, {"cpu": "200m", "memory": "1Gi"}),
+        ({"limits": {"cpu": "4", "nvidia.com/gpu": 1}}, {"cpu": "4", "nvidia.com/gpu": 1, "memory": "256Mi"}),
+        ({"requests": {"cpu": "many"}}, {"cpu": "many", "memory": "256Mi"}),
+    ],
+)
+def test_a_head_whose_state_is_kept_in_redis_asks_for_as_much_as_what_cleans_up_there(
+    resources: JsonObject | None, counted: JsonObject
+) -> None:
+    container = {"name": "h", **({} if resources is None else {"resources": resources})}
+    head = {"template": {"spec": {"containers": [container]}}}
+    kept = {"headGroupSpec": head, "gcsFaultToleranceOptions": {"redisAddress": "redis:6379"}}
+    assert asked(pods_of(RAY_CLUSTER, {"spec": kept})[0]) == counted
+    noted = {"metadata": {"annotations": {"ray.io/ft-enabled": "True"}}, "spec": {"headGroupSpec": head}}
+    assert asked(pods_of(RAY_CLUSTER, noted)[0]) == counted
+    assert asked(pods_of(RAY_JOB, {"spec": {"rayClusterSpec": kept}})[0]) == counted
+    (plain,) = pods_of(RAY_CLUSTER, {"spec": {"headGroupSpec": head}})
+    assert plain.template == head["template"]
+
+
+@pytest.mark.parametrize(
     ("spec", "kib"),
     [
         ({"memory": "8g"}, 8 * 1024**2 * 11 // 10),
@@ -186,6 +209,42 @@ def test_a_wrapper_says_its_pods_itself_or_their_kinds_do() -> None:
     broken = put(wrapper, ("spec", "components", 0, "podSets", 0, "path"), "template.nowhere")
     with pytest.raises(FieldBroken, match="leads to no pod template"):
         pods_of(APP_WRAPPER, broken)
+
+
+def wrapped_ray(kind: str, at: str, *, infos: bool = False, **spec: object) -> JsonObject:
+    template = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+    workers = {"groupName": "w", "replicas": 2, "numOfHosts": 2, "template": template}
+    ray: JsonObject = {"apiVersion": "ray.io/v1", "kind": kind}
+    ray = put(ray, tuple(at.split(".")), {"headGroupSpec": {"template": template}, "workerGroupSpecs": [workers]})
+    alone = {"template": {"apiVersion": "v1", "kind": "Pod", **template}, "podSetInfos": [{}]}
+    cluster = {"template": ray, **({"podSetInfos": [{}, {}]} if infos else {})}
+    return {"metadata": {"name": "w"}, "spec": {"components": [alone, cluster], **spec}}
+
+
+@pytest.mark.parametrize(("kind", "at"), [("RayCluster", "spec"), ("RayJob", "spec.rayClusterSpec")])
+def test_what_runs_of_a_wrapped_ray_cluster_is_counted(kind: str, at: str) -> None:
+    found = pods_of(APP_WRAPPER, wrapped_ray(kind, at, suspend=True))
+    assert [(one.name, one.count) for one in found] == [("w-0", 1), ("w-1", 1), ("w-2", 4)], (
+        "AppWrapper's controller wants as much said of its pod sets as it finds itself: none of the submitter"
+    )
+    assert [one.at for one in found[1:]] == [("spec", "components", 1, "podSetInfos", number) for number in (0, 1)]
+    started = pods_of(APP_WRAPPER, wrapped_ray(kind, at, infos=True, suspend=False))
+    assert [one.name for one in started] == ["w-0", "w-1", "w-2"]
+
+
+def test_a_wrapper_that_was_let_in_without_its_ray_cluster_goes_on_as_it_is() -> None:
+    for spec in ({"suspend": False}, {}):
+        runs = wrapped_ray("RayCluster", "spec", **spec)
+        assert [one.name for one in pods_of(APP_WRAPPER, runs)] == ["w-0"]
+
+
+def test_a_wrapped_pod_may_be_declared_by_its_path() -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "c"}]}}
+    wrapper = {
+        "metadata": {"name": "w"},
+        "spec": {"components": [{"template": pod, "podSets": [{"path": "template"}]}]},
+    }
+    assert [(one.name, one.count, one.template) for one in pods_of(APP_WRAPPER, wrapper)] == [("w-0", 1, pod)]
 
 
 @pytest.mark.parametrize(

@@ -217,6 +217,18 @@ def test_a_group_of_leader_and_workers_keeps_its_size() -> None:
     assert found.field == "spec.leaderWorkerTemplate.size"
 
 
+@pytest.mark.parametrize("size", [1, 2])
+def test_its_groups_get_no_leader_of_their_own_nor_lose_it_while_there_are_any(size: int) -> None:
+    at = ("spec", "leaderWorkerTemplate", "leaderTemplate")
+    led = leader_workers(size)
+    alone = put(led, at, None)
+    for before, after in ((led, alone), (alone, led)):
+        (found,) = serving_problems("leaderworkerset.x-k8s.io", "LeaderWorkerSet", before, after)
+        assert found.field == "spec.leaderWorkerTemplate.leaderTemplate"
+        empty = put(before, ("spec", "replicas"), 0)
+        assert serving_problems("leaderworkerset.x-k8s.io", "LeaderWorkerSet", empty, after) == []
+
+
 def test_a_deployment_may_change_all_but_its_queue_while_its_pods_are_ready() -> None:
     grown = {**stateful(3), "kind": "Deployment"}
     assert not serving_problems("apps", "Deployment", stateful(2), grown)

@@ -282,3 +282,32 @@ def test_whatever_stands_where_pods_are_described_is_looked_at(value: JsonObject
     for at in _places(value):
         for junk in (None, [], {}, "x", 3, True, [1]) if at[0] not in ("kind", "apiVersion") else ():
             assert isinstance(topology_problems(_with(value, at, junk), ON), list), at
+
+
+def train_job(*patches: dict[str, str], manager: str = "me.io/x") -> JsonObject:
+    spec = {
+        "runtimePatches": [
+            {
+                "manager": manager,
+                "trainingRuntimeSpec": {
+                    "template": {
+                        "spec": {"replicatedJobs": [{"name": "node", "template": {"spec": {"template": one}}}]}
+                    }
+                },
+            }
+            for one in map(template, patches)
+        ]
+    }
+    return {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "t"}, "spec": spec}
+
+
+def test_of_a_train_job_it_is_said_what_its_patches_cannot_mean_whatever_its_runtime_says() -> None:
+    both = "must not contain more than one topology annotation"
+    (twice,) = said(topology_problems(train_job({REQUIRED: RACK}, {PREFERRED: RACK}), ON))
+    assert twice[:2] == ("Invalid", "job[node]") and both in twice[2]
+    (word,) = said(topology_problems(train_job({FREE: "maybe"}), ON))
+    assert word[1] == f"job[node][{FREE}]"
+    for part in ({SIZE: "2"}, {SLICE: RACK}, {GROUP: "g"}):
+        assert topology_problems(train_job(part), ON) == [], "its runtime may say the rest"
+    ours = train_job({REQUIRED: RACK, PREFERRED: RACK}, manager="kueue.x-k8s.io/manager")
+    assert topology_problems(ours, ON) == [], "what was given to its pods"

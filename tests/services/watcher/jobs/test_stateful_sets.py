@@ -89,3 +89,32 @@ def test_its_pod_set_is_called_as_by_kueue_also_when_pods_were_seen_first() -> N
     view, one = View(), the_set()
     told(view, pod(one, 0), one)
     assert [pods.name for pods in view.workloads[key_of(one)].spec.pod_sets] == ["main"]
+
+
+def limits(view: View, one: JsonObject) -> int | None:
+    return view.workloads[key_of(one)].spec.max_execution
+
+
+def test_how_long_it_may_run_is_what_it_says_as_it_is_let_in() -> None:
+    view, plain = View(), the_set()
+    limit = "kueue.x-k8s.io/max-exec-time-seconds"
+    one = put(plain, ("metadata", "labels", limit), "60")
+    first = pod(one, 0)
+    told(view, one, first)
+    assert limits(view, one) == 60_000
+    told(view, put(one, ("metadata", "labels", limit), "90"))
+    assert limits(view, one) == 90_000, "it waits"
+    told(view, running(one, first), one)
+    assert limits(view, one) == 90_000, "it runs"
+    unread = put(plain, ("metadata", "labels", limit), "soon")
+    view = View()
+    told(view, unread, pod(unread, 0))
+    assert limits(view, unread) is None, "as under Kueue, which takes no such label"
+
+
+def test_one_that_ran_before_its_time_was_heeded_goes_on_without_end() -> None:
+    view, plain = View(), the_set()
+    first = pod(plain, 0)
+    told(view, plain, first, running(plain, first))
+    told(view, put(plain, ("metadata", "labels", "kueue.x-k8s.io/max-exec-time-seconds"), "60"))
+    assert limits(view, plain) is None

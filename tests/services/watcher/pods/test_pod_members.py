@@ -6,6 +6,7 @@ from events.api.labels import MANAGED
 from events.catalogue import Fact
 from events.control import ObjectRefused
 from events.json_object import JsonObject
+from events.json_path import put
 from events.pod import PodAccounted
 from events.timestamp import parse_timestamp
 from events.workload import MemberState, WorkloadChanged, WorkloadDeleted, WorkloadSubmitted
@@ -183,3 +184,17 @@ def test_a_pod_that_has_ended_and_was_deleted_is_held_no_longer_where_its_group_
     leaving = {**over, "deletionTimestamp": "2026-01-01T01:00:00Z"}
     told = [fact for name in ("a", "b") for fact in view.see("Pod", pod(name, **leaving))]
     assert [one.name for one in told if isinstance(one, PodAccounted)] == ["a", "b"]
+
+
+def test_a_pod_that_joins_another_group_leaves_its_place_in_the_one_before() -> None:
+    view = View()
+    members = [pod(name, gated=False, node="n", phase="Running") for name in ("a", "b")]
+    view.expect("Pod", members)
+    assert [type(one) for one in view.see("Pod", members[0])] == [WorkloadSubmitted]
+    view.see("Pod", members[1])
+    labels = {**members[1]["metadata"]["labels"], "kueue.x-k8s.io/pod-group-name": "h"}
+    told = view.see("Pod", put(members[1], ("metadata", "labels"), labels))
+    (changed,) = [one for one in told if isinstance(one, WorkloadChanged)]
+    assert changed.workload == "team/g"
+    assert [(one.name, one.state) for one in changed.spec.members] == [("a", MemberState.LIVE)]
+    assert view.see("Pod", put(members[1], ("metadata", "labels"), labels)) == []
