@@ -37,6 +37,7 @@ from ops.production.configuration.hami_settings import HamiPart, hami_settings
 from ops.production.configuration.job_kinds import Integrations, KindPart, frameworks, job_kinds
 from ops.production.configuration.metric_labels import GATE, MetricsPart, metric_labels
 from ops.production.configuration.multikueue_settings import WITHOUT_MEANING, MultiKueuePart, multikueue_settings
+from ops.production.configuration.versions import in_latest
 from projections.feature_gates import enabled
 from services.validation.unsupported import problems_in
 from services.watcher.fields.pod_shapes import selector
@@ -175,7 +176,7 @@ class ConfigurationFile(msgspec.Struct, frozen=True, rename="camel", kw_only=Tru
     """Kueue's configuration file as it is written; fields in `IGNORED` are taken and mean nothing here."""
 
     api_version: str = ""
-    """`config.kueue.x-k8s.io/v1beta2` or `v1beta1`."""
+    """`config.kueue.x-k8s.io/v1beta2`, which it is without it, or `v1beta1`: there `waitForPodsReady` and `fairSharing` are off unless they say `enable: true`, and then `timeout` is `5m` and `blockAdmission` is on."""
     kind: str = "Configuration"
     """The kind; a ConfigMap with the file under `controller_manager_config.yaml` is taken as well."""
     fair_sharing: _FairSharing | None = None
@@ -223,7 +224,7 @@ def configuration_of(found: JsonObject, source: Path | str) -> ReadConfiguration
     if problems := [*([f"unknown field {', '.join(unknown)}"] if unknown else []), *refused]:
         raise ConfigurationBroken(source, "; ".join(problems))
     try:
-        file = msgspec.convert(found, type=ConfigurationFile)
+        file = msgspec.convert(in_latest(found), type=ConfigurationFile)
         settings = _settings(file)
         ignored = IGNORED & set(found)
         if "podOptions" in object_at(found, "integrations"):
