@@ -7,6 +7,7 @@ DEFAULTS: dict[str, bool] = {
     "AdmissionGatedBy": True,
     "ConcurrentAdmission": False,
     "CustomMetricLabels": False,
+    "DisableWaitForPodsReady": False,
     "ElasticJobsViaWorkloadSlices": True,
     "ElasticJobsViaWorkloadSlicesWithTAS": False,
     "FairSharingPreemptWithinNominal": True,

@@ -33,6 +33,7 @@ from events.settings import (
 from ops.files.reading import Unreadable, yaml_file, yaml_of
 from ops.production.configuration.device_classes import MappingPart, device_class_mappings
 from ops.production.configuration.durations import duration
+from ops.production.configuration.gates import named_gates
 from ops.production.configuration.hami_settings import HamiPart, hami_settings
 from ops.production.configuration.job_kinds import Integrations, KindPart, frameworks, job_kinds
 from ops.production.configuration.metric_labels import GATE, MetricsPart, metric_labels
@@ -196,7 +197,7 @@ class ConfigurationFile(msgspec.Struct, frozen=True, rename="camel", kw_only=Tru
     metrics: MetricsPart = MetricsPart()
     """What metrics bear besides; where they are served is an option here (`--metrics`)."""
     feature_gates: dict[str, bool] = {}
-    """Kueue's feature gates that differ from their defaults."""
+    """Kueue's feature gates that differ from their defaults, by their names of now or of Kueue 0.17; one that nobody knows is an error, and one that means nothing here is named when it is read."""
     manage_jobs_without_queue_name: bool = False
     """Whether jobs that name no queue are held back, too, until they name one."""
     managed_jobs_namespace_selector: Selector | None = None
@@ -225,8 +226,9 @@ def configuration_of(found: JsonObject, source: Path | str) -> ReadConfiguration
         raise ConfigurationBroken(source, "; ".join(problems))
     try:
         file = msgspec.convert(in_latest(found), type=ConfigurationFile)
-        settings = _settings(file)
-        ignored = IGNORED & set(found)
+        named = named_gates(file.feature_gates)
+        settings = _settings(file, named.gates)
+        ignored = {*(IGNORED & set(found)), *named.ignored}
         if "podOptions" in object_at(found, "integrations"):
             ignored |= {"integrations.podOptions"}
         ignored |= {f"multiKueue.{one}" for one in WITHOUT_MEANING if one in object_at(found, "multiKueue")}
@@ -265,7 +267,7 @@ def _document(found: Any, path: Path) -> JsonObject:
     return found
 
 
-def _settings(file: ConfigurationFile) -> SettingsObserved:
+def _settings(file: ConfigurationFile, gates: dict[str, bool]) -> SettingsObserved:
     fair, past, retention = file.fair_sharing, file.admission_fair_sharing, file.object_retention_policies.workloads
     plain = SettingsObserved()
     found = SettingsObserved(
@@ -295,9 +297,9 @@ def _settings(file: ConfigurationFile) -> SettingsObserved:
             )
             for index, one in enumerate(file.resources.transformations)
         ),
-        device_class_mappings=device_class_mappings(file.resources.device_class_mappings, file.feature_gates),
+        device_class_mappings=device_class_mappings(file.resources.device_class_mappings, gates),
         undeclared=file.resources.quota_check_strategy,
-        gates=dict(sorted(file.feature_gates.items())),
+        gates=gates,
         retain_finished=_maybe("objectRetentionPolicies.workloads.afterFinished", retention.after_finished),
         retain_deactivated=_maybe(
             "objectRetentionPolicies.workloads.afterDeactivatedByKueue", retention.after_deactivated_by_kueue
@@ -318,6 +320,8 @@ def _settings(file: ConfigurationFile) -> SettingsObserved:
     )
     if not enabled(found, GATE):
         found = replace(found, metric_labels=())
+    if enabled(found, "DisableWaitForPodsReady"):
+        found = replace(found, pods_ready=None)
     return found if enabled(found, "MultiKueue") else replace(found, multikueue=None)
 
 
