@@ -33,6 +33,7 @@ from events.settings import (
 from ops.files.reading import Unreadable, yaml_file, yaml_of
 from ops.production.configuration.device_classes import MappingPart, device_class_mappings
 from ops.production.configuration.durations import duration
+from ops.production.configuration.empty_keys import without_empty_keys
 from ops.production.configuration.gates import named_gates
 from ops.production.configuration.hami_settings import HamiPart, hami_settings
 from ops.production.configuration.job_kinds import Integrations, KindPart, frameworks, job_kinds
@@ -218,9 +219,10 @@ def read_configuration(path: Path) -> ReadConfiguration:
     return configuration_of(document(path), path)
 
 
-def configuration_of(found: JsonObject, source: Path | str) -> ReadConfiguration:
+def configuration_of(written: JsonObject, source: Path | str) -> ReadConfiguration:
     """The configuration that these fields are; `source` is where they come from. Raises `ConfigurationBroken`."""
-    unknown = sorted(map(str, set(found) - IGNORED - {_camel(name) for name in ConfigurationFile.__struct_fields__}))
+    found = without_empty_keys(written)
+    unknown = sorted(map(str, set(written) - IGNORED - {_camel(name) for name in ConfigurationFile.__struct_fields__}))
     refused = [f"{one.field}: {one.message}" for one in problems_in({**found, "kind": "Configuration"})]
     if problems := [*([f"unknown field {', '.join(unknown)}"] if unknown else []), *refused]:
         raise ConfigurationBroken(source, "; ".join(problems))
