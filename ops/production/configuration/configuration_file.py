@@ -6,22 +6,17 @@ What concerns only Kueue's manager process (leader election, webhooks, client li
 meaning here; what nobody knows is an error.
 """
 
-from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 from msgspec.structs import replace
 
 from events.api.meta import Selector
-from events.event import Millis
 from events.json_object import JsonObject, is_object, object_at
 from events.quantity import parse_quantity
 from events.settings import (
-    AdmissionFairSharing,
     DevicePolicy,
-    FairStrategy,
     MissingQueuePolicy,
     PodsReadyRule,
     QuotaCheckStrategy,
@@ -34,6 +29,12 @@ from ops.files.reading import Unreadable, yaml_file, yaml_of
 from ops.production.configuration.device_classes import MappingPart, device_class_mappings
 from ops.production.configuration.durations import duration
 from ops.production.configuration.empty_keys import without_empty_keys
+from ops.production.configuration.fair_sharing_settings import (
+    AdmissionFairSharingPart,
+    FairSharingPart,
+    admission_fair_sharing,
+)
+from ops.production.configuration.field_reading import at, duration_at
 from ops.production.configuration.gates import named_gates
 from ops.production.configuration.hami_settings import HamiPart, hami_settings
 from ops.production.configuration.job_kinds import Integrations, KindPart, frameworks, job_kinds
@@ -45,8 +46,6 @@ from services.validation.unsupported import problems_in
 from services.watcher.fields.pod_shapes import selector
 from services.watcher.fields.problems import Refused
 
-T = TypeVar("T")
-V = TypeVar("V")
 KEY = "controller_manager_config.yaml"
 """The key of a ConfigMap under which the file lies."""
 IGNORED = frozenset(
@@ -57,6 +56,7 @@ IGNORED = frozenset(
         "internalCertManagement",
         "leaderElection",
         "namespace",
+        "pprofBindAddress",
         "queueVisibility",
         "tls",
         "visibilityServer",
@@ -77,22 +77,6 @@ class ConfigurationBroken(Exception):
 
 class _Part(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """A part of the file in which every field is known."""
-
-
-class _FairSharing(_Part, frozen=True, kw_only=True):
-    enable: bool = True
-    """Whether queues and cohorts are compared by what they borrow, once `fairSharing` is there."""
-    preemption_strategies: tuple[FairStrategy, ...] = ()
-    """By which shares somebody may be preempted, in the order in which they are tried; empty: both."""
-
-
-class _AdmissionFairSharing(_Part, frozen=True, kw_only=True):
-    usage_half_life_time: str
-    """After how long past usage counts half; a duration."""
-    usage_sampling_interval: str = "5m"
-    """How often past usage is shown in the status of local queues; a duration."""
-    resource_weights: dict[str, float | int | str] = {}
-    """By resource: how much of it counts, at least 0; 1 where it is not named."""
 
 
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
@@ -181,9 +165,9 @@ class ConfigurationFile(msgspec.Struct, frozen=True, rename="camel", kw_only=Tru
     """`config.kueue.x-k8s.io/v1beta2`, which it is without it, or `v1beta1`: there `waitForPodsReady` and `fairSharing` are off unless they say `enable: true`, and then `timeout` is `5m` and `blockAdmission` is on."""
     kind: str = "Configuration"
     """The kind; a ConfigMap with the file under `controller_manager_config.yaml` is taken as well."""
-    fair_sharing: _FairSharing | None = None
+    fair_sharing: FairSharingPart | None = None
     """Shares of queues and cohorts; without it nobody is compared by shares."""
-    admission_fair_sharing: _AdmissionFairSharing | None = None
+    admission_fair_sharing: AdmissionFairSharingPart | None = None
     """Past usage of local queues; without it nobody is ordered by it."""
     wait_for_pods_ready: _WaitForPodsReady = _WaitForPodsReady()
     """Until all pods of a workload are ready."""
@@ -270,21 +254,12 @@ def _document(found: Any, path: Path) -> JsonObject:
 
 
 def _settings(file: ConfigurationFile, gates: dict[str, bool]) -> SettingsObserved:
-    fair, past, retention = file.fair_sharing, file.admission_fair_sharing, file.object_retention_policies.workloads
+    fair, retention = file.fair_sharing, file.object_retention_policies.workloads
     plain = SettingsObserved()
     found = SettingsObserved(
         fair_sharing=fair is not None and fair.enable,
         fair_strategies=(fair.preemption_strategies if fair is not None else ()) or plain.fair_strategies,
-        admission_fair_sharing=None
-        if past is None
-        else AdmissionFairSharing(
-            half_life=_at("admissionFairSharing.usageHalfLifeTime", duration, past.usage_half_life_time),
-            sampling=_at("admissionFairSharing.usageSamplingInterval", duration, past.usage_sampling_interval),
-            resource_weights={
-                name: _at(f"admissionFairSharing.resourceWeights[{name}]", _decimal, weight)
-                for name, weight in sorted(past.resource_weights.items())
-            },
-        ),
+        admission_fair_sharing=admission_fair_sharing(file.admission_fair_sharing),
         pods_ready=_pods_ready(file.wait_for_pods_ready),
         exclude_resource_prefixes=file.resources.exclude_resource_prefixes,
         transformations=tuple(
@@ -293,7 +268,7 @@ def _settings(file: ConfigurationFile, gates: dict[str, bool]) -> SettingsObserv
                 strategy=one.strategy,
                 multiply_by=one.multiply_by,
                 outputs={
-                    name: _at(f"resources.transformations[{index}].outputs[{name}]", _quantity, factor)
+                    name: at(f"resources.transformations[{index}].outputs[{name}]", _quantity, factor)
                     for name, factor in sorted(one.outputs.items())
                 },
             )
@@ -302,8 +277,8 @@ def _settings(file: ConfigurationFile, gates: dict[str, bool]) -> SettingsObserv
         device_class_mappings=device_class_mappings(file.resources.device_class_mappings, gates),
         undeclared=file.resources.quota_check_strategy,
         gates=gates,
-        retain_finished=_maybe("objectRetentionPolicies.workloads.afterFinished", retention.after_finished),
-        retain_deactivated=_maybe(
+        retain_finished=duration_at("objectRetentionPolicies.workloads.afterFinished", retention.after_finished),
+        retain_deactivated=duration_at(
             "objectRetentionPolicies.workloads.afterDeactivatedByKueue", retention.after_deactivated_by_kueue
         ),
         devices=file.kuelog.devices,
@@ -332,36 +307,14 @@ def _pods_ready(rule: _WaitForPodsReady) -> PodsReadyRule | None:
         return None
     again = rule.requeuing_strategy
     return PodsReadyRule(
-        timeout=_at("waitForPodsReady.timeout", duration, rule.timeout),
-        recovery_timeout=_maybe("waitForPodsReady.recoveryTimeout", rule.recovery_timeout),
+        timeout=at("waitForPodsReady.timeout", duration, rule.timeout),
+        recovery_timeout=duration_at("waitForPodsReady.recoveryTimeout", rule.recovery_timeout),
         block_admission=rule.block_admission,
         timestamp=again.timestamp,
         backoff_limit=again.backoff_limit_count,
         backoff_base=again.backoff_base_seconds * 1000,
         backoff_max=again.backoff_max_seconds * 1000,
     )
-
-
-def _at(field: str, read: Callable[[V], T], value: V) -> T:
-    """A value of the file. Raises `ValueError` naming its field."""
-    try:
-        return read(value)
-    except ValueError as problem:
-        raise ValueError(f"{field}: {problem}") from problem
-
-
-def _maybe(field: str, text: str | None) -> Millis | None:
-    return None if text is None else _at(field, duration, text)
-
-
-def _decimal(value: float | str) -> str:
-    try:
-        number = Decimal(str(value))
-    except InvalidOperation:
-        number = Decimal("NaN")
-    if not number.is_finite() or number < 0:
-        raise ValueError(f"{value!r} is not a number of at least 0, such as 1 or 0.5")
-    return str(number)
 
 
 def _quantity(value: str | float) -> str:
