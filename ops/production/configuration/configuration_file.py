@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from events.api.meta import Selector
+from events.event import Millis
 from events.json_object import JsonObject, is_object, object_at
 from events.quantity import parse_quantity
 from events.settings import (
@@ -33,6 +34,7 @@ from ops.production.configuration.fair_sharing_settings import (
     AdmissionFairSharingPart,
     FairSharingPart,
     admission_fair_sharing,
+    fair_strategies,
 )
 from ops.production.configuration.field_reading import at, duration_at
 from ops.production.configuration.gates import named_gates
@@ -255,25 +257,13 @@ def _document(found: Any, path: Path) -> JsonObject:
 
 def _settings(file: ConfigurationFile, gates: dict[str, bool]) -> SettingsObserved:
     fair, retention = file.fair_sharing, file.object_retention_policies.workloads
-    plain = SettingsObserved()
     found = SettingsObserved(
         fair_sharing=fair is not None and fair.enable,
-        fair_strategies=(fair.preemption_strategies if fair is not None else ()) or plain.fair_strategies,
+        fair_strategies=fair_strategies(fair),
         admission_fair_sharing=admission_fair_sharing(file.admission_fair_sharing),
         pods_ready=_pods_ready(file.wait_for_pods_ready),
         exclude_resource_prefixes=file.resources.exclude_resource_prefixes,
-        transformations=tuple(
-            Transformation(
-                input=one.input,
-                strategy=one.strategy,
-                multiply_by=one.multiply_by,
-                outputs={
-                    name: at(f"resources.transformations[{index}].outputs[{name}]", _quantity, factor)
-                    for name, factor in sorted(one.outputs.items())
-                },
-            )
-            for index, one in enumerate(file.resources.transformations)
-        ),
+        transformations=_transformations(file.resources.transformations),
         device_class_mappings=device_class_mappings(file.resources.device_class_mappings, gates),
         undeclared=file.resources.quota_check_strategy,
         gates=gates,
@@ -307,13 +297,40 @@ def _pods_ready(rule: _WaitForPodsReady) -> PodsReadyRule | None:
         return None
     again = rule.requeuing_strategy
     return PodsReadyRule(
-        timeout=at("waitForPodsReady.timeout", duration, rule.timeout),
+        timeout=at("waitForPodsReady.timeout", _more_than_nothing, rule.timeout),
         recovery_timeout=duration_at("waitForPodsReady.recoveryTimeout", rule.recovery_timeout),
         block_admission=rule.block_admission,
         timestamp=again.timestamp,
         backoff_limit=again.backoff_limit_count,
         backoff_base=again.backoff_base_seconds * 1000,
         backoff_max=again.backoff_max_seconds * 1000,
+    )
+
+
+def _more_than_nothing(text: str) -> Millis:
+    """Go's zero is what nobody has written."""
+    found = duration(text)
+    if not found:
+        raise ValueError("Required value: write a duration of more than 0, such as 30m")
+    return found
+
+
+def _transformations(parts: tuple[_Transformation, ...]) -> tuple[Transformation, ...]:
+    where = "resources.transformations"
+    for index, one in enumerate(parts):
+        if any(before.input == one.input for before in parts[:index]):
+            raise ValueError(f'{where}[{index}].input: Duplicate value: "{one.input}"')
+    return tuple(
+        Transformation(
+            input=one.input,
+            strategy=one.strategy,
+            multiply_by=one.multiply_by,
+            outputs={
+                name: at(f"{where}[{index}].outputs[{name}]", _quantity, factor)
+                for name, factor in sorted(one.outputs.items())
+            },
+        )
+        for index, one in enumerate(parts)
     )
 
 
