@@ -103,11 +103,11 @@ def named_gates(found: Mapping[str, bool]) -> NamedGates:
                 also = f"is called {now} now, which says {str(not on).lower()}"
                 raise ValueError(f"{at}: {also}: leave one of both out")
             gates[now] = on
+        elif name in WITHOUT_MEANING:
+            ignored.append(at)
         elif name in LOCKED and not on:
             raise ValueError(f"{at}: cannot set feature gate {name} to false, feature is locked to true")
-        elif name in LOCKED or name in WITHOUT_MEANING:
-            ignored.append(at)
-        else:
+        elif name not in LOCKED:
             raise ValueError(f"{at}: {_unknown(name)}")
     _check_needs(gates)
     return NamedGates(gates=dict(sorted(gates.items())), ignored=tuple(ignored))
