@@ -21,6 +21,7 @@ DEFAULTS: dict[str, bool] = {
     "KueueDRAIntegrationExtendedResource": True,
     "KueueDRAIntegrationPartitionableDevices": True,
     "KueueDRARejectWorkloadsWhenDRADisabled": True,
+    "LocalQueueMetrics": True,
     "MultiKueue": True,
     "MultiKueueAdaptersForCustomJobs": True,
     "MultiKueueClusterProfile": False,

@@ -41,6 +41,7 @@ from ops.production.configuration.gates import named_gates
 from ops.production.configuration.hami_settings import HamiPart, hami_settings
 from ops.production.configuration.job_kinds import Integrations, KindPart, frameworks, job_kinds
 from ops.production.configuration.metric_labels import GATE, MetricsPart, metric_labels
+from ops.production.configuration.metric_labels import WITHOUT_MEANING as OF_METRICS
 from ops.production.configuration.multikueue_settings import WITHOUT_MEANING, MultiKueuePart, multikueue_settings
 from ops.production.configuration.versions import in_latest
 from projections.feature_gates import enabled
@@ -220,7 +221,7 @@ def configuration_of(written: JsonObject, source: Path | str) -> ReadConfigurati
         if "podOptions" in object_at(found, "integrations"):
             ignored |= {"integrations.podOptions"}
         ignored |= {f"multiKueue.{one}" for one in WITHOUT_MEANING if one in object_at(found, "multiKueue")}
-        ignored |= {f"metrics.{one}" for one in object_at(found, "metrics") if one != "customLabels"}
+        ignored |= {f"metrics.{one}" for one in OF_METRICS if one in object_at(found, "metrics")}
         if file.metrics.custom_labels and not enabled(settings, GATE):
             ignored |= {f"metrics.customLabels without the feature gate {GATE}"}
         return ReadConfiguration(settings=settings, ignored=tuple(sorted(ignored)))
@@ -257,6 +258,7 @@ def _document(found: Any, path: Path) -> JsonObject:
 
 def _settings(file: ConfigurationFile, gates: dict[str, bool]) -> SettingsObserved:
     fair, retention = file.fair_sharing, file.object_retention_policies.workloads
+    local = file.metrics.local_queue_metrics
     found = SettingsObserved(
         fair_sharing=fair is not None and fair.enable,
         fair_strategies=fair_strategies(fair),
@@ -284,9 +286,15 @@ def _settings(file: ConfigurationFile, gates: dict[str, bool]) -> SettingsObserv
         hami=hami_settings(file.kuelog.hami),
         multikueue=multikueue_settings(file.multi_kueue),
         metric_labels=metric_labels(file.metrics.custom_labels),
+        local_queue_metrics=local is None or local.enable,
+        measured_local_queues=selector(
+            local.local_queue_selector if local is not None else None, "metrics.localQueueMetrics.localQueueSelector"
+        ),
     )
     if not enabled(found, GATE):
         found = replace(found, metric_labels=())
+    if not enabled(found, "LocalQueueMetrics"):
+        found = replace(found, local_queue_metrics=False)
     if enabled(found, "DisableWaitForPodsReady"):
         found = replace(found, pods_ready=None)
     return found if enabled(found, "MultiKueue") else replace(found, multikueue=None)

@@ -35,7 +35,6 @@ WITHOUT_MEANING = frozenset(
         "DeferRayServiceFinalizationForRedisCleanup",
         "FastQuotaReleaseInPodIntegration",
         "LWSImmutableGroupSize",
-        "LocalQueueMetrics",
         "MetricForWorkloadCreationLatency",
         "MetricsForCohorts",
         "MultiKueueAllowInsecureKubeconfigs",
