@@ -206,6 +206,8 @@ class LocalQueueObserved(NamespacedObjectObserved, frozen=True, kw_only=True, ta
     terminating: bool = False
     metric_labels: dict[str, str] = {}
     """By the name of a label of one's own on metrics what it is here; none where the object has no such label."""
+    unmeasured: bool = False
+    """Whether the settings leave it out of the metrics of local queues (docs/metrics.md#local-queues)."""
 
 
 class FlavorObserved(ClusterObjectObserved, frozen=True, kw_only=True, tag="FlavorObserved.v1"):

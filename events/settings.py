@@ -164,3 +164,7 @@ class SettingsObserved(Event, frozen=True, kw_only=True, tag="SettingsObserved.v
     """How workloads are dispatched to other clusters; None where nobody here does that."""
     metric_labels: tuple[MetricLabel, ...] = ()
     """Labels of one's own on metrics, in the order of the file; none without the gate CustomMetricLabels."""
+    local_queue_metrics: bool = True
+    """Whether metrics of local queues are exported."""
+    measured_local_queues: LabelSelector | None = None
+    """The local queues whose metrics are exported; all of them when it is not set."""

@@ -33,6 +33,10 @@ from services.watcher.view import View
 
 console = terminal(soft_wrap=True)
 _PATIENCE_S = 600.0
+_ALL_KINDS = (
+    "integrations.frameworks names no kinds of jobs: Kueue manages only batch/job then, kuelog all that it knows. "
+    "Name [batch/job] there, or jobs of other kinds that name a queue are held back until they are let in"
+)
 
 
 def adopt(
@@ -58,6 +62,10 @@ def adopt(
             answer = asyncio.run(adopted(kubeconfig, context, "" if dry_run else nats, settings))
         except LogInUse as problem:
             raise typer.Exit(complain(problem)) from problem
+        if not settings.frameworks:
+            messages.print(
+                f"{config or 'without --config'}: {_ALL_KINDS}", style="yellow", highlight=False, markup=False
+            )
         if output is not AnswerForm.TEXT:
             print_answer(answer, output)
         else:

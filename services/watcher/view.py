@@ -36,7 +36,7 @@ from services.watcher.pods.pod_watch import PodWatch
 from services.watcher.seen_versions import place_in
 from services.watcher.settings.cluster_objects import SIMPLE
 from services.watcher.settings.device_config import KnownCards, hami_config
-from services.watcher.settings.metric_labels import with_metric_labels
+from services.watcher.settings.metric_labels import with_metrics
 from services.watcher.settings.provisioning import provisioning_request
 from services.watcher.workloads.found_slices import begun_in
 from services.watcher.workloads.last_looks import LastLooks
@@ -254,7 +254,7 @@ class View:
 
     def _translate(self, kind: str, place: str, value: JsonObject) -> list[Fact]:
         if kind in SIMPLE:
-            fact = with_metric_labels(SIMPLE[kind](value), value, self.settings.metric_labels)
+            fact = with_metrics(SIMPLE[kind](value), value, self.settings)
             if self._validates:
                 refuse_invalid(value)
             return [fact]

@@ -6,10 +6,8 @@ What concerns only Kueue's manager process (leader election, webhooks, client li
 meaning here; what nobody knows is an error.
 """
 
-from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -19,9 +17,7 @@ from events.event import Millis
 from events.json_object import JsonObject, is_object, object_at
 from events.quantity import parse_quantity
 from events.settings import (
-    AdmissionFairSharing,
     DevicePolicy,
-    FairStrategy,
     MissingQueuePolicy,
     PodsReadyRule,
     QuotaCheckStrategy,
@@ -33,17 +29,26 @@ from events.settings import (
 from ops.files.reading import Unreadable, yaml_file, yaml_of
 from ops.production.configuration.device_classes import MappingPart, device_class_mappings
 from ops.production.configuration.durations import duration
+from ops.production.configuration.empty_keys import without_empty_keys
+from ops.production.configuration.fair_sharing_settings import (
+    AdmissionFairSharingPart,
+    FairSharingPart,
+    admission_fair_sharing,
+    fair_strategies,
+)
+from ops.production.configuration.field_reading import at, duration_at
+from ops.production.configuration.gates import named_gates
 from ops.production.configuration.hami_settings import HamiPart, hami_settings
 from ops.production.configuration.job_kinds import Integrations, KindPart, frameworks, job_kinds
 from ops.production.configuration.metric_labels import GATE, MetricsPart, metric_labels
+from ops.production.configuration.metric_labels import WITHOUT_MEANING as OF_METRICS
 from ops.production.configuration.multikueue_settings import WITHOUT_MEANING, MultiKueuePart, multikueue_settings
+from ops.production.configuration.versions import in_latest
 from projections.feature_gates import enabled
 from services.validation.unsupported import problems_in
 from services.watcher.fields.pod_shapes import selector
 from services.watcher.fields.problems import Refused
 
-T = TypeVar("T")
-V = TypeVar("V")
 KEY = "controller_manager_config.yaml"
 """The key of a ConfigMap under which the file lies."""
 IGNORED = frozenset(
@@ -54,6 +59,7 @@ IGNORED = frozenset(
         "internalCertManagement",
         "leaderElection",
         "namespace",
+        "pprofBindAddress",
         "queueVisibility",
         "tls",
         "visibilityServer",
@@ -74,22 +80,6 @@ class ConfigurationBroken(Exception):
 
 class _Part(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """A part of the file in which every field is known."""
-
-
-class _FairSharing(_Part, frozen=True, kw_only=True):
-    enable: bool = True
-    """Whether queues and cohorts are compared by what they borrow, once `fairSharing` is there."""
-    preemption_strategies: tuple[FairStrategy, ...] = ()
-    """By which shares somebody may be preempted, in the order in which they are tried; empty: both."""
-
-
-class _AdmissionFairSharing(_Part, frozen=True, kw_only=True):
-    usage_half_life_time: str
-    """After how long past usage counts half; a duration."""
-    usage_sampling_interval: str = "5m"
-    """How often past usage is shown in the status of local queues; a duration."""
-    resource_weights: dict[str, float | int | str] = {}
-    """By resource: how much of it counts, at least 0; 1 where it is not named."""
 
 
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
@@ -175,12 +165,12 @@ class ConfigurationFile(msgspec.Struct, frozen=True, rename="camel", kw_only=Tru
     """Kueue's configuration file as it is written; fields in `IGNORED` are taken and mean nothing here."""
 
     api_version: str = ""
-    """`config.kueue.x-k8s.io/v1beta2` or `v1beta1`."""
+    """`config.kueue.x-k8s.io/v1beta2`, which it is without it, or `v1beta1`: there `waitForPodsReady` and `fairSharing` are off unless they say `enable: true`, and then `timeout` is `5m` and `blockAdmission` is on."""
     kind: str = "Configuration"
     """The kind; a ConfigMap with the file under `controller_manager_config.yaml` is taken as well."""
-    fair_sharing: _FairSharing | None = None
+    fair_sharing: FairSharingPart | None = None
     """Shares of queues and cohorts; without it nobody is compared by shares."""
-    admission_fair_sharing: _AdmissionFairSharing | None = None
+    admission_fair_sharing: AdmissionFairSharingPart | None = None
     """Past usage of local queues; without it nobody is ordered by it."""
     wait_for_pods_ready: _WaitForPodsReady = _WaitForPodsReady()
     """Until all pods of a workload are ready."""
@@ -195,7 +185,7 @@ class ConfigurationFile(msgspec.Struct, frozen=True, rename="camel", kw_only=Tru
     metrics: MetricsPart = MetricsPart()
     """What metrics bear besides; where they are served is an option here (`--metrics`)."""
     feature_gates: dict[str, bool] = {}
-    """Kueue's feature gates that differ from their defaults."""
+    """Kueue's feature gates that differ from their defaults, by their names of now or of Kueue 0.17; one that nobody knows is an error, and one that means nothing here is named when it is read."""
     manage_jobs_without_queue_name: bool = False
     """Whether jobs that name no queue are held back, too, until they name one."""
     managed_jobs_namespace_selector: Selector | None = None
@@ -216,20 +206,22 @@ def read_configuration(path: Path) -> ReadConfiguration:
     return configuration_of(document(path), path)
 
 
-def configuration_of(found: JsonObject, source: Path | str) -> ReadConfiguration:
+def configuration_of(written: JsonObject, source: Path | str) -> ReadConfiguration:
     """The configuration that these fields are; `source` is where they come from. Raises `ConfigurationBroken`."""
-    unknown = sorted(map(str, set(found) - IGNORED - {_camel(name) for name in ConfigurationFile.__struct_fields__}))
+    found = without_empty_keys(written)
+    unknown = sorted(map(str, set(written) - IGNORED - {_camel(name) for name in ConfigurationFile.__struct_fields__}))
     refused = [f"{one.field}: {one.message}" for one in problems_in({**found, "kind": "Configuration"})]
     if problems := [*([f"unknown field {', '.join(unknown)}"] if unknown else []), *refused]:
         raise ConfigurationBroken(source, "; ".join(problems))
     try:
-        file = msgspec.convert(found, type=ConfigurationFile)
-        settings = _settings(file)
-        ignored = IGNORED & set(found)
+        file = msgspec.convert(in_latest(found), type=ConfigurationFile)
+        named = named_gates(file.feature_gates)
+        settings = _settings(file, named.gates)
+        ignored = {*(IGNORED & set(found)), *named.ignored}
         if "podOptions" in object_at(found, "integrations"):
             ignored |= {"integrations.podOptions"}
         ignored |= {f"multiKueue.{one}" for one in WITHOUT_MEANING if one in object_at(found, "multiKueue")}
-        ignored |= {f"metrics.{one}" for one in object_at(found, "metrics") if one != "customLabels"}
+        ignored |= {f"metrics.{one}" for one in OF_METRICS if one in object_at(found, "metrics")}
         if file.metrics.custom_labels and not enabled(settings, GATE):
             ignored |= {f"metrics.customLabels without the feature gate {GATE}"}
         return ReadConfiguration(settings=settings, ignored=tuple(sorted(ignored)))
@@ -264,41 +256,21 @@ def _document(found: Any, path: Path) -> JsonObject:
     return found
 
 
-def _settings(file: ConfigurationFile) -> SettingsObserved:
-    fair, past, retention = file.fair_sharing, file.admission_fair_sharing, file.object_retention_policies.workloads
-    plain = SettingsObserved()
+def _settings(file: ConfigurationFile, gates: dict[str, bool]) -> SettingsObserved:
+    fair, retention = file.fair_sharing, file.object_retention_policies.workloads
+    local = file.metrics.local_queue_metrics
     found = SettingsObserved(
         fair_sharing=fair is not None and fair.enable,
-        fair_strategies=(fair.preemption_strategies if fair is not None else ()) or plain.fair_strategies,
-        admission_fair_sharing=None
-        if past is None
-        else AdmissionFairSharing(
-            half_life=_at("admissionFairSharing.usageHalfLifeTime", duration, past.usage_half_life_time),
-            sampling=_at("admissionFairSharing.usageSamplingInterval", duration, past.usage_sampling_interval),
-            resource_weights={
-                name: _at(f"admissionFairSharing.resourceWeights[{name}]", _decimal, weight)
-                for name, weight in sorted(past.resource_weights.items())
-            },
-        ),
+        fair_strategies=fair_strategies(fair),
+        admission_fair_sharing=admission_fair_sharing(file.admission_fair_sharing),
         pods_ready=_pods_ready(file.wait_for_pods_ready),
         exclude_resource_prefixes=file.resources.exclude_resource_prefixes,
-        transformations=tuple(
-            Transformation(
-                input=one.input,
-                strategy=one.strategy,
-                multiply_by=one.multiply_by,
-                outputs={
-                    name: _at(f"resources.transformations[{index}].outputs[{name}]", _quantity, factor)
-                    for name, factor in sorted(one.outputs.items())
-                },
-            )
-            for index, one in enumerate(file.resources.transformations)
-        ),
-        device_class_mappings=device_class_mappings(file.resources.device_class_mappings, file.feature_gates),
+        transformations=_transformations(file.resources.transformations),
+        device_class_mappings=device_class_mappings(file.resources.device_class_mappings, gates),
         undeclared=file.resources.quota_check_strategy,
-        gates=dict(sorted(file.feature_gates.items())),
-        retain_finished=_maybe("objectRetentionPolicies.workloads.afterFinished", retention.after_finished),
-        retain_deactivated=_maybe(
+        gates=gates,
+        retain_finished=duration_at("objectRetentionPolicies.workloads.afterFinished", retention.after_finished),
+        retain_deactivated=duration_at(
             "objectRetentionPolicies.workloads.afterDeactivatedByKueue", retention.after_deactivated_by_kueue
         ),
         devices=file.kuelog.devices,
@@ -314,9 +286,17 @@ def _settings(file: ConfigurationFile) -> SettingsObserved:
         hami=hami_settings(file.kuelog.hami),
         multikueue=multikueue_settings(file.multi_kueue),
         metric_labels=metric_labels(file.metrics.custom_labels),
+        local_queue_metrics=local is None or local.enable,
+        measured_local_queues=selector(
+            local.local_queue_selector if local is not None else None, "metrics.localQueueMetrics.localQueueSelector"
+        ),
     )
     if not enabled(found, GATE):
         found = replace(found, metric_labels=())
+    if not enabled(found, "LocalQueueMetrics"):
+        found = replace(found, local_queue_metrics=False)
+    if enabled(found, "DisableWaitForPodsReady"):
+        found = replace(found, pods_ready=None)
     return found if enabled(found, "MultiKueue") else replace(found, multikueue=None)
 
 
@@ -325,8 +305,8 @@ def _pods_ready(rule: _WaitForPodsReady) -> PodsReadyRule | None:
         return None
     again = rule.requeuing_strategy
     return PodsReadyRule(
-        timeout=_at("waitForPodsReady.timeout", duration, rule.timeout),
-        recovery_timeout=_maybe("waitForPodsReady.recoveryTimeout", rule.recovery_timeout),
+        timeout=at("waitForPodsReady.timeout", _more_than_nothing, rule.timeout),
+        recovery_timeout=duration_at("waitForPodsReady.recoveryTimeout", rule.recovery_timeout),
         block_admission=rule.block_admission,
         timestamp=again.timestamp,
         backoff_limit=again.backoff_limit_count,
@@ -335,26 +315,31 @@ def _pods_ready(rule: _WaitForPodsReady) -> PodsReadyRule | None:
     )
 
 
-def _at(field: str, read: Callable[[V], T], value: V) -> T:
-    """A value of the file. Raises `ValueError` naming its field."""
-    try:
-        return read(value)
-    except ValueError as problem:
-        raise ValueError(f"{field}: {problem}") from problem
+def _more_than_nothing(text: str) -> Millis:
+    """Go's zero is what nobody has written."""
+    found = duration(text)
+    if not found:
+        raise ValueError("Required value: write a duration of more than 0, such as 30m")
+    return found
 
 
-def _maybe(field: str, text: str | None) -> Millis | None:
-    return None if text is None else _at(field, duration, text)
-
-
-def _decimal(value: float | str) -> str:
-    try:
-        number = Decimal(str(value))
-    except InvalidOperation:
-        number = Decimal("NaN")
-    if not number.is_finite() or number < 0:
-        raise ValueError(f"{value!r} is not a number of at least 0, such as 1 or 0.5")
-    return str(number)
+def _transformations(parts: tuple[_Transformation, ...]) -> tuple[Transformation, ...]:
+    where = "resources.transformations"
+    for index, one in enumerate(parts):
+        if any(before.input == one.input for before in parts[:index]):
+            raise ValueError(f'{where}[{index}].input: Duplicate value: "{one.input}"')
+    return tuple(
+        Transformation(
+            input=one.input,
+            strategy=one.strategy,
+            multiply_by=one.multiply_by,
+            outputs={
+                name: at(f"{where}[{index}].outputs[{name}]", _quantity, factor)
+                for name, factor in sorted(one.outputs.items())
+            },
+        )
+        for index, one in enumerate(parts)
+    )
 
 
 def _quantity(value: str | float) -> str:

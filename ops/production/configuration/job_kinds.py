@@ -1,6 +1,7 @@
 """Kinds of jobs in the configuration file: Kueue's lists of frameworks, and kuelog's own descriptions of further kinds."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -12,7 +13,7 @@ class _Part(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
     """A part of the file in which every field is known."""
 
 
-class Integrations(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class Integrations(_Part, frozen=True, kw_only=True):
     """Which kinds are managed, and which are by somebody else."""
 
     frameworks: tuple[str, ...] = ()
@@ -21,6 +22,8 @@ class Integrations(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Kinds that somebody else manages, as `Kind.version.group`: what they own is not queued by itself."""
     label_keys_to_copy: tuple[str, ...] = ()
     """Labels of a job that its Workload gets as well."""
+    pod_options: Any = None
+    """Of no meaning here, as to Kueue: `managedJobsNamespaceSelector` took its place."""
 
 
 class CountPart(_Part, frozen=True, kw_only=True):
@@ -104,13 +107,25 @@ def frameworks(found: Integrations) -> Integrations:
     wrong = [name for name in found.external_frameworks if name.count(".") < _PARTS]
     if wrong:
         raise ValueError(f"externalFrameworks: {', '.join(wrong)} is not of the form Kind.version.group")
-    known = [*(one.name for one in KINDS if one is not POD_GROUP), *SERVING]
+    known = {**{one.name: one for one in KINDS if one is not POD_GROUP}, **SERVING}
     strange = [name for name in found.frameworks if name not in known]
     if strange:
         raise ValueError(f"frameworks: {', '.join(strange)} is not known; there are {', '.join(sorted(known))}")
+    _check_once("frameworks", found.frameworks, ())
+    managed = [known[name] for name in found.frameworks or _PLAIN]
+    named = [f"{one.kind}.{version}.{one.group}" for one in managed for version in one.versions]
+    _check_once("externalFrameworks", found.external_frameworks, named)
     return found
 
 
+def _check_once(field: str, names: Sequence[str], before: Sequence[str]) -> None:
+    for index, name in enumerate(names):
+        if name in names[:index] or name in before:
+            raise ValueError(f'integrations.{field}[{index}]: Duplicate value: "{name}"')
+
+
+_PLAIN = ("batch/job",)
+"""What Kueue manages where no kind is named."""
 _PARTS = 2
 
 

@@ -1,4 +1,4 @@
-"""`metrics.customLabels` of the configuration file: labels of one's own on metrics, held to Kueue's rules in its words.
+"""`metrics` of the configuration file: labels of one's own on metrics, held to Kueue's rules in its words, and of whom they are.
 
 Rule: docs/metrics.md#custom-labels
 """
@@ -6,9 +6,11 @@ Rule: docs/metrics.md#custom-labels
 import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
+from events.api.meta import Selector
 from events.settings import LabelSource, MetricLabel
 from ops.production.configuration.qualified_names import is_qualified
 
@@ -33,11 +35,30 @@ class CustomLabelPart(msgspec.Struct, frozen=True, rename="camel", forbid_unknow
     """Values that are told; others become `kueue.x-k8s.io/_UNTRACKED_VALUE_`. All are told without it."""
 
 
-class MetricsPart(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class LocalQueueMetricsPart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """Which metrics of local queues there are."""
+
+    enable: bool = False
+    """Whether they are exported: as in Kueue, once `localQueueMetrics` is there, only where it says so."""
+    local_queue_selector: Selector | None = None
+    """A label selector of the local queues whose metrics are exported; of all of them without it."""
+
+
+class MetricsPart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """What the file says about metrics; where Kueue's manager serves them is of no meaning here."""
 
     custom_labels: tuple[CustomLabelPart, ...] = ()
     """Labels of one's own on metrics, with the feature gate CustomMetricLabels (metrics.md)."""
+    local_queue_metrics: LocalQueueMetricsPart | None = None
+    """Metrics of local queues; of all of them without it."""
+    bind_address: Any = None
+    """Of no meaning here."""
+    enable_cluster_queue_resources: Any = None
+    """Of no meaning here: these metrics are always exported."""
+
+
+WITHOUT_MEANING = ("bindAddress", "enableClusterQueueResources")
+"""Fields that are taken and mean nothing here."""
 
 
 def metric_labels(parts: Sequence[CustomLabelPart]) -> tuple[MetricLabel, ...]:

@@ -24,6 +24,7 @@ from ops.production.metrics.cards import CardMetrics
 from ops.production.metrics.counters.followers import CountersFollowers
 from ops.production.metrics.counters.queue_counters import CounterMetrics
 from ops.production.metrics.custom_labels import WithCustomLabels
+from ops.production.metrics.local_queue_choice import WithChosenLocalQueues
 from ops.production.metrics.queues import QueueMetrics
 from ops.production.metrics.services import ServiceMetrics
 from ops.production.metrics.verifications import VerificationMetrics
@@ -134,6 +135,11 @@ def not_yet(running: Running, counting: CountersFollowers | None) -> str:
     return ""
 
 
+def _as_configured(metrics: Collector, world: Source) -> Collector:
+    """Metrics of queues, of those and with the labels that the settings name."""
+    return WithCustomLabels(WithChosenLocalQueues(metrics, world), world)
+
+
 @asynccontextmanager
 async def served(running: Running, at: Endpoint) -> AsyncGenerator[None, None]:
     """Serve the metrics of the services in this process; none of it when the port is 0. Raises `PortTaken`.
@@ -146,10 +152,11 @@ async def served(running: Running, at: Endpoint) -> AsyncGenerator[None, None]:
     others: list[Collector] = [AlarmMetrics(running), BuildMetrics(), *OF_PROCESS]
     counting = CountersFollowers(running) if TELLS_QUEUES in running.services else None
     if counting is not None:
+        of_queues = QueueMetrics(running.world_of_queues, running.ports.clock.now)
         others += [
-            WithCustomLabels(QueueMetrics(running.world_of_queues, running.ports.clock.now), running.world_of_queues),
+            _as_configured(of_queues, running.world_of_queues),
             BudgetMetrics(running.world_of_queues, running.ports.clock.now),
-            WithCustomLabels(CounterMetrics(counting, running.trace_of), running.world_of_queues),
+            _as_configured(CounterMetrics(counting, running.trace_of), running.world_of_queues),
         ]
     cards = running.world_of_cards if TELLS_CARDS in running.services else _no_world
 

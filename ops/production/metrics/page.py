@@ -86,6 +86,19 @@ queue those of the LocalQueue, and metrics of cohorts those of the Cohort. An ob
 What the labels of an object say is on the log; when they change, its series go on under the new value. There are at most 20 such labels, 6
 of each kind, and 16 tracked values of each.
 
+## <a id="local-queues"></a>Of which local queues
+
+Metrics of local queues (`kueue_local_queue_…`) are exported of all of them. A configuration may choose, by the labels of LocalQueues, or have none:
+
+```yaml
+metrics:
+  localQueueMetrics:
+    enable: true                                     # without it, or with the feature gate LocalQueueMetrics off, of none
+    localQueueSelector: {matchLabels: {team: research}}
+```
+
+Which ones are left out is on the log; when labels change, series come and go, and counters go on where they were.
+
 ## <a id="differences"></a>Differences from Kueue
 
 * `kueue_admission_attempts_total` counts turns of the admitter that changed something. A turn in which everybody waits on as before leaves

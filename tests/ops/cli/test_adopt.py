@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
-from ops.cli.adopt import LogInUse, adopted
+from ops.cli.adopt import Adopted, LogInUse, adopted
 from ops.cli.main import app
 from ops.production.kubernetes.client import KubeClient
 from ops.production.kubernetes.reflector import Reflector
@@ -272,3 +272,23 @@ async def test_for_programs_and_for_people(cluster_with: Make, tmp_path: Path, c
         assert json.loads(told.stdout)["differences"][0]["code"] == "RunsWithoutAdmission"
         told = await asyncio.to_thread(CliRunner().invoke, app, words)
         assert "blocks Job/team/stray" in told.stdout and "nothing was recorded" in told.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "is_told"), [("{}", True), (None, True), ("integrations: {frameworks: [batch/job, pod]}", False)]
+)
+def test_it_is_told_that_all_kinds_are_managed_where_kueue_managed_jobs_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, is_told: bool
+) -> None:
+    async def nothing_found(*_: object) -> Adopted:
+        return Adopted(recorded=False, queues=0, workloads=0, admitted=0, running=0, facts=0, differences=[])
+
+    monkeypatch.setattr("ops.cli.adopt.adopted", nothing_found)
+    words = ["adopt", "--dry-run"]
+    if text is not None:
+        (tmp_path / "c.yaml").write_text(text)
+        words += ["--config", str(tmp_path / "c.yaml")]
+    told = CliRunner().invoke(app, words)
+    assert told.exit_code == 0
+    said = "integrations.frameworks names no kinds of jobs: Kueue manages only batch/job then, kuelog all that it knows"
+    assert (said in told.output) is ("Name [batch/job] there" in told.output) is is_told

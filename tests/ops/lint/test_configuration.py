@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from ops.lint.check import lint
+from services.validation.problem import Severity
 
 HEAD = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
 
@@ -55,3 +56,25 @@ def test_a_mistake_in_a_config_map_is_found_where_it_is(tmp_path: Path) -> None:
     file.write_text(f"{head}  controller_manager_config.yaml: '['\n")
     (found,) = lint([file])
     assert found.field == "data[controller_manager_config.yaml]"
+
+
+KUEUES = "health: {healthProbeBindAddress: ':8081'}\n"
+
+
+def warned(folder: Path, text: str) -> list[tuple[str, str, str]]:
+    file = folder / "configuration.yaml"
+    file.write_text(HEAD + text)
+    return [(one.severity, one.code, one.field) for one in lint([file])]
+
+
+def test_a_file_of_kueue_s_that_names_no_kinds_is_told_that_it_means_more_here(tmp_path: Path) -> None:
+    told = [(Severity.WARNING, "AllKindsManaged", "integrations.frameworks")]
+    assert warned(tmp_path, KUEUES) == told
+    assert warned(tmp_path, KUEUES + "integrations:\n") == told
+    assert warned(tmp_path, KUEUES + "integrations: {frameworks: [batch/job]}") == []
+    assert warned(tmp_path, "manageJobsWithoutQueueName: false") == [], "nothing in it is of Kueue's manager"
+
+
+def test_a_feature_gate_that_means_nothing_here_is_told(tmp_path: Path) -> None:
+    text = "featureGates: {ShortWorkloadNames: true, LendingLimit: true, PartialAdmission: false}"
+    assert warned(tmp_path, text) == [(Severity.WARNING, "NoMeaningHere", "featureGates.ShortWorkloadNames")]

@@ -13,6 +13,7 @@ import yaml
 
 from events.json_object import JsonObject, is_object, object_at
 from ops.production.configuration.configuration_file import configuration_of
+from ops.production.configuration.gates import NEEDS
 from ops.production.crds.definitions import manifests as definitions
 from ops.production.deploy.chart import NAMESPACE
 from ops.production.kubernetes.client import KubeClient, connect
@@ -84,13 +85,14 @@ def configured(told: Told, suite: str) -> JsonObject:
         found["managedJobsNamespaceSelector"] = told.namespaces
     found.setdefault("waitForPodsReady", {"timeout": "30m"} if told.jobs.pods_ready else {"enable": False})
     named = {LATER_NAMES.get(name, name): on for name, on in told.gates.items()}
+    gates = {name: named.get(name, False) for name in DEFAULTS}  # Gates of later versions are off.
     return {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
         **found,
         "manageJobsWithoutQueueName": told.jobs.without_queue_name,
         "integrations": {"frameworks": frameworks(suite), "labelKeysToCopy": sorted(set(told.jobs.labels or ()))},
-        "featureGates": {name: named.get(name, False) for name in DEFAULTS},  # Gates of later versions are off.
+        "featureGates": {name: on and all(gates[one] for one in NEEDS.get(name, ())) for name, on in gates.items()},
         "kuelog": {"devices": False},
     }
 

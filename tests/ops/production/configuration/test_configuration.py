@@ -7,18 +7,18 @@ import pytest
 from events.json_object import JsonObject
 from events.multikueue import BY_ESTIMATE, INCREMENTAL, AccessProvider, ClusterOrder, MultiKueueSettings
 from events.selector import LabelSelector, Operator, Requirement
-from events.settings import DevicePolicy, FairStrategy, QuotaCheckStrategy
+from events.settings import AdmissionFairSharing, DevicePolicy, FairStrategy, QuotaCheckStrategy
 from ops.production.configuration.configuration_file import (
     ConfigurationBroken,
     configuration_of,
     read_configuration,
 )
-from ops.production.configuration.durations import duration
 
 FILE = """
 apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
 health: {healthProbeBindAddress: ":8081"}
+pprofBindAddress: ":8083"
 integrations: {frameworks: [batch/job, statefulset], labelKeysToCopy: [team, cost], podOptions: {}}
 manageJobsWithoutQueueName: true
 managedJobsNamespaceSelector:
@@ -56,7 +56,7 @@ def test_every_part_that_decides_something_is_read(tmp_path: Path) -> None:
     assert settings.undeclared is QuotaCheckStrategy.IGNORE_UNDECLARED
     assert (settings.retain_finished, settings.gates) == (3_600_000, {"PartialAdmission": False})
     assert settings.device_policies == {"v100": DevicePolicy.CAP}
-    assert found.ignored == ("health", "integrations.podOptions")
+    assert found.ignored == ("health", "integrations.podOptions", "pprofBindAddress")
     assert settings.frameworks == ("batch/job", "statefulset")
     assert settings.without_queue and settings.copied_labels == ("cost", "team")
     outside = Requirement(key="kubernetes.io/metadata.name", operator=Operator.NOT_IN, values=("kube-system",))
@@ -96,10 +96,6 @@ def test_what_cannot_be_understood_is_refused_with_the_field(tmp_path: Path, tex
     path.write_text(text)
     with pytest.raises(ConfigurationBroken, match=problem):
         read_configuration(path)
-
-
-def test_durations_are_gos() -> None:
-    assert [duration(text) for text in ("90s", "1h30m", "500ms", "0", "1.5h")] == [90_000, 5_400_000, 500, 0, 5_400_000]
 
 
 @pytest.mark.parametrize(
@@ -146,11 +142,6 @@ def test_what_is_no_configuration_at_all_is_told_as_that(tmp_path: Path, data: b
         read_configuration(path)
 
 
-def test_a_duration_that_never_ends_is_refused() -> None:
-    with pytest.raises(ValueError, match="too long"):
-        duration("9" * 400 + "h")
-
-
 def test_jobs_whose_pods_do_not_get_ready_are_stopped_after_half_an_hour_unless_that_is_turned_off() -> None:
     plain = configuration_of({}, "nothing").settings.pods_ready
     assert plain is not None
@@ -161,6 +152,11 @@ def test_jobs_whose_pods_do_not_get_ready_are_stopped_after_half_an_hour_unless_
         None,
     )
     assert configuration_of({"waitForPodsReady": {"enable": False}}, "off").settings.pods_ready is None
+
+
+def test_without_a_half_life_nothing_is_remembered_of_past_usage() -> None:
+    found = configuration_of({"admissionFairSharing": {}}, "it").settings.admission_fair_sharing
+    assert found == AdmissionFairSharing(half_life=0, sampling=300_000)
 
 
 def test_where_hami_is_and_what_its_scheduler_was_told_is_read_and_checked(tmp_path: Path) -> None:
