@@ -104,10 +104,6 @@ class View:
         """The resource names for cards, from HAMi's configuration as last reported."""
         return self._cards.now()
 
-    def has_local_queue(self, namespace: str, name: str) -> bool:
-        """Whether there is such a local queue."""
-        return f"LocalQueue/{namespace}/{name}" in self.facts
-
     def manages(self, place: str) -> bool:
         """Whether kuelog manages the object at a place: it is in a managed namespace, or was reported already."""
         if self._managed is None or place in self.by_source:

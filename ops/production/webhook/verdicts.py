@@ -7,7 +7,7 @@ from events.api.labels import QUEUE_NAME, RESOURCE_IN_USE
 from events.json_object import JsonObject, array_at, object_at, objects_at
 from events.settings import SettingsObserved
 from ops.production.webhook.review import ReviewRequest
-from services.jobs.defaulting import named_queue, queued_later, waiting
+from services.jobs.defaulting import DEFAULT_QUEUE, named_queue, queued_later, waiting
 from services.jobs.job_change_rules import gates_changed, job_problems, label_name_problems
 from services.jobs.kinds.elastic_rules import elastic_problems
 from services.jobs.kinds.managed_by import given_to_multikueue
@@ -21,7 +21,6 @@ from services.validation.problem import Problem
 from services.watcher.fields.problems import Refused
 from services.watcher.settings.cluster_objects import SIMPLE
 
-DEFAULT_QUEUE = "default"
 HELD_KINDS = frozenset({"ClusterQueue", "ResourceFlavor"})
 """What bears our finalizer from the start, as under Kueue (docs/rules/queues.md#in-use)."""
 _MAKERS_OF_JOBS = frozenset({"CronJob"})

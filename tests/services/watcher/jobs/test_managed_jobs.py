@@ -3,10 +3,10 @@
 from events.catalogue import Fact
 from events.control import ObjectRefused
 from events.json_object import JsonObject
-from events.quota import NamespaceObserved
+from events.quota import LocalQueueObserved, NamespaceObserved
 from events.selector import LabelSelector
 from events.settings import SettingsObserved
-from events.workload import WorkloadSubmitted
+from events.workload import WorkloadDeleted, WorkloadSubmitted
 from services.applier.events.cluster_events import refusal_event
 from services.watcher.view import View
 from tests.services.watcher.pods.test_pod_members import pod
@@ -45,6 +45,41 @@ def test_a_job_that_names_no_queue_is_told_of_only_where_all_are_managed() -> No
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "o", "uid": "u", "controller": True}
     made_by_another["metadata"]["ownerReferences"] = [owner]
     assert View(settings=SettingsObserved(without_queue=True)).see("Job", made_by_another) == []
+
+
+OF_TEAM = LocalQueueObserved(namespace="team", name="default", cluster_queue="cq")
+
+
+def running(value: JsonObject) -> JsonObject:
+    value["spec"]["suspend"], value["status"] = False, {"active": 1, "ready": 1}
+    return value
+
+
+def test_a_default_queue_that_comes_later_takes_no_job_that_is_there_already() -> None:
+    view = View()
+    assert view.see("Job", running(unnamed(job()))) == []
+    view.fold(OF_TEAM)
+    assert view.see("Job", running(unnamed(job()))) == [], "a new job gets its label from the webhook"
+    waiting = unnamed(job())
+    waiting["spec"]["suspend"] = True
+    assert view.see("Job", waiting) == [], "its user suspended it"
+
+
+def test_a_job_that_was_reported_in_the_default_queue_without_a_label_stays_there_also_when_that_goes() -> None:
+    view = View()
+    (submitted,) = view.see("Job", labelled(job(), **{QUEUE: "default"}))
+    assert isinstance(submitted, WorkloadSubmitted) and submitted.spec.queue == "default"
+    view.fold(OF_TEAM)
+    assert WorkloadDeleted not in [type(one) for one in view.see("Job", running(unnamed(job())))]
+    view.lose("LocalQueue", "team", "default")
+    assert view.see("Job", running(unnamed(job()))) == [], "it would be stopped, or run without quota"
+
+
+def test_a_job_leaves_another_queue_than_the_default_one_when_it_names_none_any_more() -> None:
+    view = View()
+    view.fold(OF_TEAM)
+    view.see("Job", labelled(job(), **{QUEUE: "lq"}))
+    assert [type(one) for one in view.see("Job", unnamed(job()))] == [WorkloadDeleted]
 
 
 def owned(value: JsonObject, name: str, kind: str, owner: str, api: str = "batch/v1") -> JsonObject:
