@@ -18,9 +18,9 @@ from events.workload import (
     WorkloadOwned,
 )
 from projections.devices.card_config import CardConfig
-from projections.nodes.affinity import selects
 from projections.workloads.slice_chains import first_slice_key
 from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.managed_namespaces import asks_for_labels, is_managed
 from services.validation.conversion.convert import to_v1beta2
 from services.watcher.claims.claim_book import ClaimBook
 from services.watcher.claims.selectors import Selectors
@@ -80,8 +80,8 @@ class View:
         """What devices are claimed by."""
         self._managed = settings.managed_namespaces
         self._cards = KnownCards(self.facts, settings.hami)
-        self.chooses = self._managed is not None
-        """Whether jobs are managed in some namespaces only."""
+        self.chooses = asks_for_labels(self._managed)
+        """Whether it depends on the labels of namespaces in which jobs are managed."""
         self.node_usage = NodeUsage(self.facts)
         self._pods = PodWatch(self)
         self._families = JobOwnership(self.kinds, self.by_source)
@@ -108,8 +108,11 @@ class View:
         """Whether kuelog manages the object at a place: it is in a managed namespace, or was reported already."""
         if self._managed is None or place in self.by_source:
             return True
-        found = self.facts.get(f"Namespace//{place.split('/', 2)[1]}")
-        return isinstance(found, NamespaceObserved) and selects(self._managed, found.labels)
+        name = place.split("/", 2)[1]
+        found = self.facts.get(f"Namespace//{name}")
+        if isinstance(found, NamespaceObserved):
+            return is_managed(self._managed, name, found.labels)
+        return not self.chooses and is_managed(self._managed, name, {})
 
     def see(self, kind: str, value: JsonObject) -> list[Fact]:
         """The facts in which an object differs from what was reported; one that can't be understood is refused."""

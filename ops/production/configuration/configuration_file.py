@@ -35,11 +35,11 @@ from ops.production.configuration.device_classes import MappingPart, device_clas
 from ops.production.configuration.durations import duration
 from ops.production.configuration.hami_settings import HamiPart, hami_settings
 from ops.production.configuration.job_kinds import Integrations, KindPart, frameworks, job_kinds
+from ops.production.configuration.managed_namespaces import OWN, managed_namespaces
 from ops.production.configuration.metric_labels import GATE, MetricsPart, metric_labels
 from ops.production.configuration.multikueue_settings import WITHOUT_MEANING, MultiKueuePart, multikueue_settings
 from projections.feature_gates import enabled
 from services.validation.unsupported import problems_in
-from services.watcher.fields.pod_shapes import selector
 from services.watcher.fields.problems import Refused
 
 T = TypeVar("T")
@@ -53,7 +53,6 @@ IGNORED = frozenset(
         "health",
         "internalCertManagement",
         "leaderElection",
-        "namespace",
         "queueVisibility",
         "tls",
         "visibilityServer",
@@ -178,6 +177,8 @@ class ConfigurationFile(msgspec.Struct, frozen=True, rename="camel", kw_only=Tru
     """`config.kueue.x-k8s.io/v1beta2` or `v1beta1`."""
     kind: str = "Configuration"
     """The kind; a ConfigMap with the file under `controller_manager_config.yaml` is taken as well."""
+    namespace: str = OWN
+    """The namespace in which kuelog itself runs, where no jobs are managed; manifests and chart say it themselves."""
     fair_sharing: _FairSharing | None = None
     """Shares of queues and cohorts; without it nobody is compared by shares."""
     admission_fair_sharing: _AdmissionFairSharing | None = None
@@ -199,7 +200,7 @@ class ConfigurationFile(msgspec.Struct, frozen=True, rename="camel", kw_only=Tru
     manage_jobs_without_queue_name: bool = False
     """Whether jobs that name no queue are held back, too, until they name one."""
     managed_jobs_namespace_selector: Selector | None = None
-    """A label selector of the namespaces whose jobs are managed; all of them without it."""
+    """A label selector of the namespaces whose jobs are managed, which may not match `kube-system`; all but that and our own without it."""
     kuelog: _Kuelog = _Kuelog()
     """What only kuelog knows."""
 
@@ -307,7 +308,7 @@ def _settings(file: ConfigurationFile) -> SettingsObserved:
         frameworks=frameworks(file.integrations).frameworks,
         external_frameworks=file.integrations.external_frameworks,
         job_kinds=job_kinds(file.kuelog.job_kinds),
-        managed_namespaces=selector(file.managed_jobs_namespace_selector, "managedJobsNamespaceSelector"),
+        managed_namespaces=managed_namespaces(file.managed_jobs_namespace_selector, file.namespace or OWN),
         without_queue=file.manage_jobs_without_queue_name,
         missing_queues=file.kuelog.missing_local_queues,
         copied_labels=tuple(sorted(set(file.integrations.label_keys_to_copy))),

@@ -7,17 +7,18 @@ import msgspec
 from events.api.labels import POD_SUSPENDING_PARENT, QUEUE_NAME
 from events.job_kind import JobKind
 from events.json_object import JsonObject
-from events.selector import LabelSelector
+from events.selector import LabelSelector, Operator
 from events.settings import SettingsObserved
 from ops.production.crds.definitions import DEFINITIONS, GROUP
 from ops.production.webhook.verdicts import HELD_KINDS
 from projections.world import DEFAULT_SETTINGS
 from services.jobs.kinds.managed_kinds import Kinds, kinds_of
 from services.jobs.kinds.table import POD
+from services.jobs.managed_namespaces import NAMESPACE_NAME
 
 MUTATING, VALIDATING = "kuelog-mutating-webhook-configuration", "kuelog-validating-webhook-configuration"
 MUTATE, VALIDATE, CONVERT = "/mutate", "/validate", "/convert"
-_SPACE, _VERSIONS = "kubernetes.io/metadata.name", ("v1beta1", "v1beta2")
+_VERSIONS = ("v1beta1", "v1beta2")
 _TIMEOUT_S = 10
 _META = "object.metadata"
 _MADE = (
@@ -160,12 +161,12 @@ def _configuration(kind: str, name: str, webhooks: list[JsonObject], annotations
 
 def _namespaces(spared: list[str], managed: LabelSelector | None) -> JsonObject:
     """In which namespaces jobs wait for us."""
-    found: JsonObject = {"matchExpressions": [{"key": _SPACE, "operator": "NotIn", "values": spared}]}
-    if managed is not None:
-        found["matchExpressions"] += [
-            {"key": one.key, "operator": str(one.operator), **({"values": list(one.values)} if one.values else {})}
-            for one in managed.expressions
-        ]
+    found: JsonObject = {"matchExpressions": [{"key": NAMESPACE_NAME, "operator": "NotIn", "values": spared}]}
+    for one in () if managed is None else managed.expressions:
+        if one.key == NAMESPACE_NAME and one.operator is Operator.NOT_IN and {*one.values} <= {*spared}:
+            continue  # They are spared already.
+        values = {"values": list(one.values)} if one.values else {}
+        found["matchExpressions"].append({"key": one.key, "operator": str(one.operator), **values})
     return {**({"matchLabels": managed.labels} if managed is not None and managed.labels else {}), **found}
 
 

@@ -1,5 +1,6 @@
 """Kinds that only a configuration names are asked about and allowed as well, where the manifests are made with it."""
 
+import json
 from pathlib import Path
 
 import yaml
@@ -75,6 +76,19 @@ def test_only_managed_namespaces_wait_for_us_and_never_those_that_bring_us_back(
             {"key": "stage", "operator": "NotIn", "values": ["test"]},
         ],
     }
+
+
+def test_without_a_choice_of_namespaces_the_spared_ones_are_named_once(tmp_path: Path) -> None:
+    spared = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "kuelog-system"]}
+    selector = webhooks(made(tmp_path, "integrations: {}"), "Mutating")["mjob.kuelog.io"]["namespaceSelector"]
+    assert selector == {"matchExpressions": [spared]}
+
+
+def test_the_services_are_told_in_which_namespace_they_run(tmp_path: Path) -> None:
+    (file,) = [
+        one for one in made(tmp_path, "namespace: kueue-system") if one["metadata"]["name"] == "kuelog-configuration"
+    ]
+    assert json.loads(file["data"]["controller_manager_config.yaml"])["namespace"] == "kuelog-system"
 
 
 def test_pods_without_a_queue_are_asked_about_only_where_they_are_managed(tmp_path: Path) -> None:

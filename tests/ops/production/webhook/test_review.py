@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from events.json_object import JsonObject
 from events.json_path import get, put
-from events.selector import LabelSelector
+from events.selector import LabelSelector, Operator, Requirement
 from events.settings import SettingsObserved
 from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.webhook.conversion import answer_conversion, converted
@@ -275,6 +275,9 @@ async def test_the_labels_of_a_namespace_say_whether_jobs_in_it_are_managed() ->
     assert await rooms.managed("old") and not await rooms.managed("new") and not await rooms.managed("gone")
     assert await rooms.managed(""), "what is in no namespace is not chosen by one"
     assert await ManagedNamespaces(AbsentCluster(), AbsentCluster(), None).managed("any")
+    outside = Requirement(key="kubernetes.io/metadata.name", operator=Operator.NOT_IN, values=("kube-system",))
+    named = ManagedNamespaces(AbsentCluster(), AbsentCluster(), LabelSelector(expressions=(outside,)))
+    assert await named.managed("any") and not await named.managed("kube-system"), "nobody has to be asked"
 
 
 class Namespaces(AbsentCluster):

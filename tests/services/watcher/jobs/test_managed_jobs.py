@@ -4,7 +4,7 @@ from events.catalogue import Fact
 from events.control import ObjectRefused
 from events.json_object import JsonObject
 from events.quota import LocalQueueObserved, NamespaceObserved
-from events.selector import LabelSelector
+from events.selector import LabelSelector, Operator, Requirement
 from events.settings import SettingsObserved
 from events.workload import WorkloadDeleted, WorkloadSubmitted
 from services.applier.events.cluster_events import refusal_event
@@ -35,6 +35,16 @@ def test_in_namespaces_that_are_not_managed_nothing_is_told_of_jobs_and_pods() -
     assert isinstance(submitted, WorkloadSubmitted)
     view.fold(NamespaceObserved(name="team", labels={}))
     assert view.see("Job", job()) == [], "what is known is not forgotten for that"
+
+
+def test_a_namespace_that_is_left_out_by_its_name_is_so_before_it_was_seen() -> None:
+    outside = Requirement(key="kubernetes.io/metadata.name", operator=Operator.NOT_IN, values=("kube-system",))
+    view = View(settings=SettingsObserved(managed_namespaces=LabelSelector(expressions=(outside,)), without_queue=True))
+    system = running(unnamed(job()))
+    system["metadata"]["namespace"] = "kube-system"
+    assert view.see("Job", system) == [] and view.see("Job", labelled(system, **{QUEUE: "lq"})) == []
+    assert [type(one) for one in view.see("Job", job())] == [WorkloadSubmitted], "its name says enough"
+    assert not view.chooses, "no label of a namespace can change that"
 
 
 def test_a_job_that_names_no_queue_is_told_of_only_where_all_are_managed() -> None:
