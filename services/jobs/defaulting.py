@@ -12,8 +12,6 @@ from services.jobs.kinds.train_job import with_patch
 from services.jobs.pod_sets.index_offset import behind_launcher
 from services.jobs.start_stop import with_suspend
 
-DEFAULT_QUEUE = "default"
-"""The local queue of jobs that name none when they are made."""
 _MPI_JOB = "kubeflow.org/mpijob"
 PLAIN = kinds_of(SettingsObserved())
 """The kinds that are managed when nothing is configured."""

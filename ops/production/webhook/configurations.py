@@ -12,6 +12,7 @@ from events.settings import SettingsObserved
 from ops.production.crds.definitions import DEFINITIONS, GROUP
 from ops.production.webhook.verdicts import HELD_KINDS
 from projections.world import DEFAULT_SETTINGS
+from services.jobs.default_queue import SYSTEM_CLASSES, pods_take_default, serving_that_takes_default
 from services.jobs.kinds.managed_kinds import Kinds, kinds_of
 from services.jobs.kinds.table import POD
 from services.jobs.managed_namespaces import NAMESPACE_NAME
@@ -21,10 +22,9 @@ MUTATE, VALIDATE, CONVERT = "/mutate", "/validate", "/convert"
 _VERSIONS = ("v1beta1", "v1beta2")
 _TIMEOUT_S = 10
 _META = "object.metadata"
-_MADE = (
-    f"has({_META}.annotations) && '{POD_SUSPENDING_PARENT}' in {_META}.annotations"
-    f" && !(has({_META}.labels) && '{QUEUE_NAME}' in {_META}.labels)"
-)
+_UNNAMED = f"!(has({_META}.labels) && '{QUEUE_NAME}' in {_META}.labels)"
+_BEARS_MAKER = f"has({_META}.annotations) && '{POD_SUSPENDING_PARENT}' in {_META}.annotations"
+_MADE = f"{_BEARS_MAKER} && {_UNNAMED}"
 
 
 class Watched(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +91,24 @@ def made_pods(kinds: Kinds) -> Watched:
     return Watched(name="madepod", kinds=made, conditions={"waits-for-its-queue": _MADE})
 
 
+def default_pods(settings: SettingsObserved) -> Watched:
+    """Pods that may be meant for the default queue of their namespace, but for those without which no cluster runs."""
+    asked = pods_take_default(settings) and not settings.without_queue and POD.place in kinds_of(settings).by_place
+    system = f"has(object.spec.priorityClassName) && object.spec.priorityClassName.startsWith('{SYSTEM_CLASSES}')"
+    conditions = {
+        "names-no-queue": _UNNAMED,
+        "made-by-nothing-that-serves": f"!({_BEARS_MAKER})",
+        "not-of-the-system": f"!({system})",
+    }
+    return Watched(name="defaultpod", kinds=_rules([POD]) if asked else (), conditions=conditions)
+
+
+def default_serving(settings: SettingsObserved) -> Watched:
+    """What serves and may be meant for the default queue of its namespace."""
+    asked = () if settings.without_queue else serving_that_takes_default(settings)
+    return Watched(name="defaultserving", kinds=_rules(asked), conditions={"names-no-queue": _UNNAMED})
+
+
 def serving(kinds: Kinds) -> Watched:
     """What hands its queue to the pods that it makes."""
     return Watched(name="serving", kinds=_rules(kinds.serving), labelled=not kinds.takes_all)
@@ -123,7 +141,9 @@ def configurations(
         *of_jobs("m", jobs(kinds), "CREATE"),
         *of_jobs("m", pods(kinds), "CREATE"),
         *of_jobs("m", made_pods(kinds), "CREATE"),
+        *of_jobs("m", default_pods(settings), "CREATE"),
         *of_jobs("m", serving(kinds), "CREATE", "UPDATE"),
+        *of_jobs("m", default_serving(settings), "CREATE", "UPDATE"),
     ]
     validating = [
         _webhook("v", KUEUES, service, namespace, None, VALIDATE, ("CREATE", "UPDATE")),

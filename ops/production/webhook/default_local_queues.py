@@ -6,7 +6,8 @@ from events.api.labels import QUEUE_NAME
 from events.json_object import JsonObject, object_at, objects_at
 from events.settings import MissingQueuePolicy
 from ops.production.webhook.review import ReviewRequest
-from services.jobs.defaulting import DEFAULT_QUEUE, named_queue
+from services.jobs.default_queue import DEFAULT_QUEUE
+from services.jobs.defaulting import named_queue
 from services.runtime.cluster_port import Changed, Listed, ObjectMissing, Reader, Resource, Vanished, Writer
 from services.validation.fields.names import why_no_subdomain
 from services.validation.problem import Problem, invalid

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 
-from events.api.labels import QUEUE_NAME, RESOURCE_IN_USE
-from events.json_object import JsonObject, array_at, object_at, objects_at
+from events.api.labels import RESOURCE_IN_USE
+from events.json_object import JsonObject, array_at, object_at
 from events.settings import SettingsObserved
 from ops.production.webhook.review import ReviewRequest
-from services.jobs.defaulting import DEFAULT_QUEUE, named_queue, queued_later, waiting
+from services.jobs.default_queue import in_default_queue
+from services.jobs.defaulting import named_queue, queued_later, waiting
 from services.jobs.job_change_rules import gates_changed, job_problems, label_name_problems
 from services.jobs.kinds.elastic_rules import elastic_problems
 from services.jobs.kinds.managed_by import given_to_multikueue
@@ -23,8 +24,6 @@ from services.watcher.settings.cluster_objects import SIMPLE
 
 HELD_KINDS = frozenset({"ClusterQueue", "ResourceFlavor"})
 """What bears our finalizer from the start, as under Kueue (docs/rules/queues.md#in-use)."""
-_MAKERS_OF_JOBS = frozenset({"CronJob"})
-"""Owners that are not managed themselves: the jobs that they make are."""
 
 
 def nowhere(namespace: str, queue: str) -> bool:
@@ -53,12 +52,10 @@ def stored(
         return _held(value) if made and kind in HELD_KINDS else value
     if not managed or request.sub_resource or request.operation not in ("CREATE", "UPDATE"):
         return value
+    if request.namespace in local_queues:
+        value = in_default_queue(request.operation, kind, value, settings)
     if request.operation == "UPDATE":
         return queued_later(value, kind, kinds_of(settings))
-    if request.namespace in local_queues and _takes_default(kind, value):
-        meta = object_at(value, "metadata")
-        labels = {**object_at(meta, "labels"), QUEUE_NAME: DEFAULT_QUEUE}
-        value = {**value, "metadata": {**meta, "labels": labels}}
     if kinds_of(settings).of(str(value.get("apiVersion", "")), kind) and elsewhere(
         request.namespace, named_queue(value)
     ):
@@ -116,12 +113,6 @@ def _status_problems(request: ReviewRequest, value: JsonObject, settings: Settin
     newest = to_v1beta2(value).value
     found = validate_status(to_v1beta2(request.old_object).value, newest, settings)
     return [_as_written(newest, one) for one in found]
-
-
-def _takes_default(kind: str, value: JsonObject) -> bool:
-    owners = objects_at(value, "metadata", "ownerReferences")
-    owned = any(one.get("controller") and one.get("kind") not in _MAKERS_OF_JOBS for one in owners)
-    return kind != "Pod" and not owned and not named_queue(value)
 
 
 def _meant(value: JsonObject) -> JsonObject:

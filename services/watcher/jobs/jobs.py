@@ -28,7 +28,7 @@ from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
 from events.whole_number import whole_number
 from events.workload import AdoptedStatus, CheckStatus, Owner, PriorityRef, WorkloadSpec, WorkloadSubmitted
-from services.jobs.defaulting import DEFAULT_QUEUE
+from services.jobs.default_queue import DEFAULT_QUEUE
 from services.jobs.job_status import finished_of, is_on_hold, is_stopped, is_suspended, ready_of, reclaimable_of
 from services.jobs.kinds.elastic import may_be_elastic
 from services.jobs.kinds.managed_by import managed_by_path

@@ -101,6 +101,25 @@ def test_pods_without_a_queue_are_asked_about_only_where_they_are_managed(tmp_pa
     assert "mmadepod.kuelog.io" not in every, "every pod is asked about already"
 
 
+def test_all_pods_and_all_that_serves_are_asked_about_only_where_their_kind_is_chosen(tmp_path: Path) -> None:
+    plain = webhooks(made(tmp_path, "integrations: {}"), "Mutating")
+    assert not {"mdefaultpod.kuelog.io", "mdefaultserving.kuelog.io"} & set(plain), "a cluster can start without us"
+    chosen = webhooks(made(tmp_path, "integrations: {frameworks: [pod, deployment]}"), "Mutating")
+    pods, serving = chosen["mdefaultpod.kuelog.io"], chosen["mdefaultserving.kuelog.io"]
+    assert [one["operations"] for one in pods["rules"]] == [["CREATE"]]
+    assert {one["name"] for one in pods["matchConditions"]} == {
+        "names-no-queue",
+        "made-by-nothing-that-serves",
+        "not-of-the-system",
+    }
+    assert pods["namespaceSelector"] == serving["namespaceSelector"] == chosen["mpod.kuelog.io"]["namespaceSelector"]
+    assert [(one["resources"], one["operations"]) for one in serving["rules"]] == [
+        (["deployments"], ["CREATE", "UPDATE"])
+    ]
+    every = webhooks(made(tmp_path, "manageJobsWithoutQueueName: true"), "Mutating")
+    assert not {"mdefaultpod.kuelog.io", "mdefaultserving.kuelog.io"} & set(every), "all are asked about already"
+
+
 def test_a_configuration_that_cannot_be_understood_is_named(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("integrations: {frameworks: [what]}")

@@ -235,12 +235,82 @@ def test_a_job_without_a_queue_is_left_alone_unless_its_namespace_has_one_for_ev
     assert value["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "default"} and value["spec"]["suspend"]
 
 
-def test_the_job_of_a_managed_owner_takes_no_default_queue_but_that_of_a_cron_job_does() -> None:
-    for kind, takes in (("JobSet", False), ("CronJob", True)):
-        api = "jobset.x-k8s.io/v1alpha2" if kind == "JobSet" else "batch/v1"
-        owned = job(ownerReferences=[{"apiVersion": api, "kind": kind, "name": "o", "controller": True}])
-        asked = read_review(review("Job", owned, group="batch"))
-        assert (stored(asked, {"team"}, SETTINGS) != owned) is takes
+@pytest.mark.parametrize(
+    ("api", "kind", "takes"),
+    [
+        ("jobset.x-k8s.io/v1alpha2", "JobSet", False),
+        ("example.com/v1", "Forest", False),
+        ("batch/v1", "CronJob", True),
+        ("argoproj.io/v1alpha1", "Workflow", True),
+        ("kubeflow.org/v1beta1", "Trial", True),
+    ],
+)
+def test_a_job_takes_the_default_queue_unless_its_owner_is_of_a_kind_that_somebody_manages(
+    api: str, kind: str, takes: bool
+) -> None:
+    settings = SettingsObserved(external_frameworks=("Forest.v1.example.com",))
+    owned = job(ownerReferences=[{"apiVersion": api, "kind": kind, "name": "o", "controller": True}])
+    value = stored(read_review(review("Job", owned, group="batch")), {"team"}, settings)
+    assert (value != owned) is takes and (value["spec"]["suspend"] is True) is takes
+
+
+PODS = SettingsObserved(frameworks=("batch/job", "pod"))
+
+
+def pod(**meta: Any) -> JsonObject:
+    spec = job()["spec"]["template"]["spec"]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "team", **meta}, "spec": spec}
+
+
+def test_a_pod_takes_the_default_queue_only_where_pods_are_chosen_to_be_managed() -> None:
+    asked = read_review(review("Pod", pod(), group=""))
+    assert stored(asked, {"team"}, SETTINGS) == pod() == stored(asked, {"other"}, PODS)
+    value = stored(asked, {"team"}, PODS)
+    assert value["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default"
+    assert {"name": "kueue.x-k8s.io/admission"} in value["spec"]["schedulingGates"]
+    assert stored(asked, {"team"}, PODS, managed=False) == pod()
+    everything = stored(asked, {"team"}, SettingsObserved(without_queue=True))
+    assert everything["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default"
+
+
+def test_a_pod_of_a_job_of_something_that_serves_or_of_the_system_takes_no_default_queue() -> None:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+    by_job = pod(ownerReferences=[owner])
+    serves = pod(annotations={"kueue.x-k8s.io/pod-suspending-parent": "statefulset"})
+    system = put(pod(), ("spec", "priorityClassName"), "system-node-critical")
+    for value in (by_job, serves, system):
+        asked = read_review(review("Pod", value, group=""))
+        labels = stored(asked, {"team"}, PODS)["metadata"].get("labels", {})
+        assert "kueue.x-k8s.io/queue-name" not in labels
+
+
+SERVES = SettingsObserved(frameworks=("pod", "deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset"))
+
+
+def serving(kind: str, ready: int = 0, **meta: Any) -> JsonObject:
+    template = {"metadata": {}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    value = {"kind": kind, "metadata": {"name": "s", "namespace": "team", **meta}, "status": {"readyReplicas": ready}}
+    if kind == "LeaderWorkerSet":
+        api, spec = "leaderworkerset.x-k8s.io/v1", {"leaderWorkerTemplate": {"workerTemplate": template}}
+    else:
+        api, spec = "apps/v1", {"template": template}
+    return {"apiVersion": api, **value, "spec": spec}
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "LeaderWorkerSet"])
+def test_what_serves_takes_the_default_queue_when_it_is_made_and_later_while_nothing_of_it_is_ready(kind: str) -> None:
+    def queue_of(value: JsonObject, old: JsonObject | None = None, settings: SettingsObserved = SERVES) -> str | None:
+        asked = read_review(review(kind, value, group=value["apiVersion"].partition("/")[0], old=old))
+        found = stored(asked, {"team"}, settings)
+        assert (found != value) is ("pod-suspending-parent" in str(found))
+        return found["metadata"].get("labels", {}).get("kueue.x-k8s.io/queue-name")
+
+    fresh, ready = serving(kind), serving(kind, ready=1)
+    assert queue_of(fresh) == queue_of(fresh, old=fresh) == "default"
+    assert queue_of(ready, old=ready) is None, "its pods would be made anew, and its queue can't change"
+    assert queue_of(fresh, settings=SETTINGS) is None, "nobody has chosen that all of them are asked about"
+    owner = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "name": "l", "controller": True}
+    assert queue_of(serving(kind, ownerReferences=[owner])) is None
 
 
 def test_a_pod_with_a_queue_waits_at_the_gate_and_that_of_a_job_does_not() -> None:
