@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 
-from events.api.labels import RESOURCE_IN_USE
+from events.api.labels import QUEUE_NAME, RESOURCE_IN_USE
 from events.json_object import JsonObject, array_at, object_at
 from events.settings import SettingsObserved
 from ops.production.webhook.review import ReviewRequest
@@ -18,12 +18,13 @@ from services.jobs.kinds.serving_rules import serving_problems
 from services.jobs.topology.topology_rules import new_topology_problems
 from services.validation.conversion.convert import GROUP, to_v1beta2, written_field
 from services.validation.every_kind import validate, validate_status, validate_update
-from services.validation.problem import Problem
+from services.validation.problem import Problem, invalid
 from services.watcher.fields.problems import Refused
 from services.watcher.settings.cluster_objects import SIMPLE
 
 HELD_KINDS = frozenset({"ClusterQueue", "ResourceFlavor"})
 """What bears our finalizer from the start, as under Kueue (docs/rules/queues.md#in-use)."""
+_LEFT = "queue-name must not be empty in namespace with default queue"
 
 
 def nowhere(namespace: str, queue: str) -> bool:
@@ -75,8 +76,13 @@ def _held(value: JsonObject) -> JsonObject:
     return {**value, "metadata": {**meta, "finalizers": [*borne, RESOURCE_IN_USE]}}
 
 
-def problems_of(request: ReviewRequest, settings: SettingsObserved) -> list[Problem]:
-    """What lint would say, and the watcher; an object that is leaving is held up by nothing."""
+def problems_of(
+    request: ReviewRequest, settings: SettingsObserved, local_queues: AbstractSet[str] = frozenset()
+) -> list[Problem]:
+    """What lint would say, and the watcher; an object that is leaving is held up by nothing.
+
+    `local_queues` are the namespaces with a local queue for everybody.
+    """
     value = request.object
     if value is None or object_at(value, "metadata").get("deletionTimestamp"):
         return []
@@ -86,6 +92,8 @@ def problems_of(request: ReviewRequest, settings: SettingsObserved) -> list[Prob
     if not kueues and not named_queue(value) and not named_queue(request.old_object or {}):
         return []
     group, kind = request.kind.get("group", ""), request.kind.get("kind", "")
+    if not kueues and not named_queue(value) and request.namespace in local_queues:
+        return [invalid(f"metadata.labels[{QUEUE_NAME}]", "", _LEFT, "the name of a local queue")]
     if kinds_of(settings).serves(group, kind):
         changed = serving_problems(group, kind, request.old_object, value) if request.old_object is not None else []
         gates = gates_changed(request.old_object, value)

@@ -254,6 +254,20 @@ def test_a_job_takes_the_default_queue_unless_its_owner_is_of_a_kind_that_somebo
     assert (value != owned) is takes and (value["spec"]["suspend"] is True) is takes
 
 
+def test_a_job_may_not_be_left_without_a_queue_where_its_namespace_has_a_default_one() -> None:
+    waits = put(job(NAMED), ("spec", "suspend"), True)
+    unnamed = put(waits, ("metadata", "labels"), {})
+
+    def fields(value: JsonObject, old: JsonObject, *open_to_all: str) -> list[tuple[str, str]]:
+        found = problems_of(read_review(review("Job", value, group="batch", old=old)), SETTINGS, {*open_to_all})
+        return [(one.field, one.what) for one in found]
+
+    what = "queue-name must not be empty in namespace with default queue"
+    assert fields(unnamed, waits, "team") == [("metadata.labels[kueue.x-k8s.io/queue-name]", what)]
+    assert fields(unnamed, waits, "other") == [] == fields(unnamed, unnamed, "team")
+    assert fields(put(unnamed, ("metadata", "deletionTimestamp"), "2026-01-01T00:00:00Z"), waits, "team") == []
+
+
 PODS = SettingsObserved(frameworks=("batch/job", "pod"))
 
 
