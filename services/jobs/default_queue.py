@@ -39,7 +39,7 @@ def serving_that_takes_default(settings: SettingsObserved) -> tuple[JobKind, ...
 
 def _takes_default(operation: str, word: str, value: JsonObject, settings: SettingsObserved) -> bool:
     kinds, api = kinds_of(settings), str(value.get("apiVersion") or "")
-    if _belongs_to_job(value, kinds):
+    if belongs_to_job(value, kinds):
         return False
     if kinds.serves(api.rpartition("/")[0], word):
         chosen = word in {one.kind for one in serving_that_takes_default(settings)}
@@ -51,7 +51,8 @@ def _takes_default(operation: str, word: str, value: JsonObject, settings: Setti
     return pods_take_default(settings) and not has_parent(value) and not system
 
 
-def _belongs_to_job(value: JsonObject, kinds: Kinds) -> bool:
+def belongs_to_job(value: JsonObject, kinds: Kinds) -> bool:
+    """Whether an object of a kind that somebody manages controls it."""
     return any(kinds.owns_jobs(api, kind) for api, kind in _controllers(value))
 
 

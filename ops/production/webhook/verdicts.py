@@ -7,7 +7,7 @@ from events.api.labels import QUEUE_NAME, RESOURCE_IN_USE
 from events.json_object import JsonObject, array_at, object_at
 from events.settings import SettingsObserved
 from ops.production.webhook.review import ReviewRequest
-from services.jobs.default_queue import in_default_queue
+from services.jobs.default_queue import belongs_to_job, in_default_queue
 from services.jobs.defaulting import named_queue, queued_later, waiting
 from services.jobs.job_change_rules import gates_changed, job_problems, label_name_problems
 from services.jobs.kinds.elastic_rules import elastic_problems
@@ -77,11 +77,15 @@ def _held(value: JsonObject) -> JsonObject:
 
 
 def problems_of(
-    request: ReviewRequest, settings: SettingsObserved, local_queues: AbstractSet[str] = frozenset()
+    request: ReviewRequest,
+    settings: SettingsObserved,
+    local_queues: AbstractSet[str] = frozenset(),
+    *,
+    managed: bool = True,
 ) -> list[Problem]:
     """What lint would say, and the watcher; an object that is leaving is held up by nothing.
 
-    `local_queues` are the namespaces with a local queue for everybody.
+    `local_queues` are the namespaces with a local queue for everybody, `managed` says whether jobs of its namespace are ours that name no queue.
     """
     value = request.object
     if value is None or object_at(value, "metadata").get("deletionTimestamp"):
@@ -89,10 +93,11 @@ def problems_of(
     if request.sub_resource:
         return _status_problems(request, value, settings)
     kueues = request.kind.get("group") == GROUP
-    if not kueues and not named_queue(value) and not named_queue(request.old_object or {}):
+    left = named_queue(request.old_object or {}) and not named_queue(value)
+    if not kueues and not left and not named_queue(value) and not (managed and _waits_unnamed(value, settings)):
         return []
     group, kind = request.kind.get("group", ""), request.kind.get("kind", "")
-    if not kueues and not named_queue(value) and request.namespace in local_queues:
+    if not kueues and left and request.namespace in local_queues:
         return [invalid(f"metadata.labels[{QUEUE_NAME}]", "", _LEFT, "the name of a local queue")]
     if kinds_of(settings).serves(group, kind):
         changed = serving_problems(group, kind, request.old_object, value) if request.old_object is not None else []
@@ -112,6 +117,11 @@ def problems_of(
         found = [*found, *validate(newest, settings), *job_problems(None, newest, settings)]
     found = [*found, *new_topology_problems(old, newest, settings), *elastic_problems(old, newest, settings)]
     return [_as_written(value, one) for one in found or _untranslatable(newest)]
+
+
+def _waits_unnamed(value: JsonObject, settings: SettingsObserved) -> bool:
+    """Whether a job that names no queue waits until it does, as all of them do, but for those that go with their owner."""
+    return settings.without_queue and not belongs_to_job(value, kinds_of(settings))
 
 
 def _status_problems(request: ReviewRequest, value: JsonObject, settings: SettingsObserved) -> list[Problem]:

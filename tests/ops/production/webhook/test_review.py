@@ -185,6 +185,26 @@ def test_a_ray_job_whose_cluster_stays_is_refused_when_it_is_made_and_when_it_be
     assert verdict(review("RayJob", other, group="ray.io", old=stays))["allowed"], "it was there before"
 
 
+def test_where_all_jobs_are_managed_those_without_a_queue_are_held_to_the_rules_too() -> None:
+    everything = SettingsObserved(without_queue=True)
+    ray: JsonObject = {**job(), "kind": "RayJob", "apiVersion": "ray.io/v1"}
+    ray["spec"] = {"suspend": True, "rayClusterSpec": {"headGroupSpec": {}}}
+    timed = job({"kueue.x-k8s.io/max-exec-time-seconds": "x"})
+    for kind, group, value in (("RayJob", "ray.io", ray), ("Job", "batch", timed)):
+        asked = read_review(review(kind, value, group=group))
+        assert len(problems_of(asked, everything)) == 1 and problems_of(asked, SETTINGS) == []
+        assert problems_of(asked, everything, managed=False) == [], "jobs of its namespace are not ours"
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "o", "controller": True}
+        owned = put(value, ("metadata", "ownerReferences"), [owner])
+        assert problems_of(read_review(review(kind, owned, group=group)), everything) == [], "its owner is managed"
+        after = put(value, ("spec", "parallelism"), 2)
+        assert problems_of(read_review(review(kind, after, group=group, old=value)), everything) == [], (
+            "it was so before"
+        )
+    plain = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "namespace": "team"}, "spec": {}}
+    assert problems_of(read_review(review("Deployment", plain, group="apps")), everything) == []
+
+
 def test_a_job_does_not_become_elastic_or_cease_to_be_so() -> None:
     plain = job(NAMED)
     elastic = put(plain, ("metadata", "annotations"), {ELASTIC: "true"})
