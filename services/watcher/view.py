@@ -47,7 +47,7 @@ from services.watcher.workloads.prebuilt_workloads import (
     out_of_sync,
     with_prebuilt,
 )
-from services.watcher.workloads.reported_state import ReportedState, asked_last, changes
+from services.watcher.workloads.reported_state import ReportedState, asked_last, changes, ended_unseen
 from services.watcher.workloads.reported_workloads import ReportedWorkloads
 from services.watcher.workloads.workload_object_diff import (
     as_found,
@@ -372,6 +372,8 @@ class View:
         if reported is None and slices:
             reported = ReportedState(uid=state.uid, source=place, spec=state.spec)
             facts += begun_in(reported, state, slices)
+        elif reported is None and found is None and ended_unseen(state):
+            return facts
         elif reported is None:
             marks, state = marks_of(state, found), as_found(state, found)
             # A waiting workload's job is suspended from the start, however it was created.

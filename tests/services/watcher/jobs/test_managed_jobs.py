@@ -6,7 +6,7 @@ from events.json_object import JsonObject
 from events.quota import LocalQueueObserved, NamespaceObserved
 from events.selector import LabelSelector, Operator, Requirement
 from events.settings import SettingsObserved
-from events.workload import WorkloadDeleted, WorkloadSubmitted
+from events.workload import WorkloadDeleted, WorkloadFinished, WorkloadSubmitted
 from services.applier.events.cluster_events import refusal_event
 from services.watcher.view import View
 from tests.services.watcher.pods.test_pod_members import pod
@@ -83,6 +83,34 @@ def test_a_job_that_was_reported_in_the_default_queue_without_a_label_stays_ther
     assert WorkloadDeleted not in [type(one) for one in view.see("Job", running(unnamed(job())))]
     view.lose("LocalQueue", "team", "default")
     assert view.see("Job", running(unnamed(job()))) == [], "it would be stopped, or run without quota"
+
+
+def ended(value: JsonObject) -> JsonObject:
+    value["spec"]["suspend"], value["status"] = False, {"conditions": [{"type": "Complete", "status": "True"}]}
+    return value
+
+
+def test_nothing_is_told_of_a_job_that_had_ended_before_it_was_seen() -> None:
+    assert View().see("Job", ended(job())) == []
+    view = View()
+    view.see("Job", job())
+    assert WorkloadFinished in [type(one) for one in view.see("Job", ended(job()))]
+    again = ended(job())
+    again["metadata"]["uid"] = "u-2"
+    assert [type(one) for one in view.see("Job", again)] == [WorkloadDeleted], "another one of its name had ended, too"
+
+
+def test_a_job_that_has_ended_ends_the_workload_that_another_manager_has_made_for_it() -> None:
+    view = View()
+    (told,) = View().see("Job", job())
+    assert isinstance(told, WorkloadSubmitted)
+    name = told.workload.partition("/")[2]
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u-1", "controller": True}
+    meta = {"name": name, "namespace": "team", "uid": "w", "ownerReferences": [owner]}
+    template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}}
+    spec = {"queueName": "lq", "podSets": [{"name": "main", "count": 2, "template": template}]}
+    view.see("Workload", {"apiVersion": "kueue.x-k8s.io/v1beta2", "metadata": meta, "spec": spec})
+    assert {WorkloadSubmitted, WorkloadFinished} <= {type(one) for one in view.see("Job", ended(job()))}
 
 
 def test_a_job_leaves_another_queue_than_the_default_one_when_it_names_none_any_more() -> None:
