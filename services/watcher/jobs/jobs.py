@@ -331,15 +331,15 @@ def priority_of(
                 [problem(field, f"{kind} {name} doesn't exist", f"create it, or name one of {_names(around, kind)}")]
             )
         return found.value, reference
-    default = next(
-        (
-            one
-            for key, one in sorted(around.priority_classes.items())
-            if key.startswith("PriorityClass/") and one.default
-        ),
-        None,
-    )
+    default = _default_class(around, None if last is None else last.priority_class)
     return (0, None) if default is None else (default.value, PriorityRef(name=default.name, workload=False))
+
+
+def _default_class(around: Surroundings, before: PriorityRef | None) -> PriorityClassObserved | None:
+    """The PriorityClass of pods that name none: of several, as under Kueue, the lowest, but `before` while it is one of them."""
+    found = [one for one in around.priority_classes.values() if one.default and not one.workload]
+    kept = [one for one in found if before == PriorityRef(name=one.name, workload=False)]
+    return min(kept or found, key=lambda one: (one.value, one.name), default=None)
 
 
 def _names(around: Surroundings, kind: str) -> str:
