@@ -95,7 +95,7 @@ def problems_of(
     kueues = request.kind.get("group") == GROUP
     left = named_queue(request.old_object or {}) and not named_queue(value)
     if not kueues and not left and not named_queue(value) and not (managed and _waits_unnamed(value, settings)):
-        return []
+        return label_name_problems(value, labels_of(request.old_object or {}), (QUEUE_NAME,))
     group, kind = request.kind.get("group", ""), request.kind.get("kind", "")
     if not kueues and left and request.namespace in local_queues:
         return [invalid(f"metadata.labels[{QUEUE_NAME}]", "", _LEFT, "the name of a local queue")]

@@ -274,6 +274,23 @@ def test_a_job_takes_the_default_queue_unless_its_owner_is_of_a_kind_that_somebo
     assert (value != owned) is takes and (value["spec"]["suspend"] is True) is takes
 
 
+def test_an_empty_name_of_a_queue_is_refused_unless_it_stood_there() -> None:
+    empty = job({"kueue.x-k8s.io/queue-name": ""})
+    field = "metadata.labels[kueue.x-k8s.io/queue-name]"
+    for value, kind, group in (
+        (empty, "Job", "batch"),
+        (serving("Deployment", labels=empty["metadata"]["labels"]), "Deployment", "apps"),
+    ):
+        found = problems_of(read_review(review(kind, value, group=group)), SETTINGS)
+        assert [(one.field, one.code) for one in found] == [(field, "Invalid")], "it would run in no queue"
+    started = put(empty, ("spec", "parallelism"), 2)
+    assert problems_of(read_review(review("Job", started, group="batch", old=empty)), SETTINGS) == []
+    left = problems_of(read_review(review("Job", empty, group="batch", old=job(NAMED))), SETTINGS)
+    assert {one.field for one in left} == {field}
+    asked = read_review(review("Job", empty, group="batch"))
+    assert stored(asked, {"team"}, SETTINGS)["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default"
+
+
 def test_a_job_may_not_be_left_without_a_queue_where_its_namespace_has_a_default_one() -> None:
     waits = put(job(NAMED), ("spec", "suspend"), True)
     unnamed = put(waits, ("metadata", "labels"), {})
