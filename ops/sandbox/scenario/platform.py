@@ -105,7 +105,7 @@ def suspending(
     return mutate
 
 
-def validating(settings: SettingsObserved) -> Validator:
+def validating(settings: SettingsObserved, has_default: Callable[[str], bool] = lambda _: False) -> Validator:
     """The validating webhook, played by the embedded API itself: it asks about the kinds that the real one is asked about."""
     watched = {
         (group, plural)
@@ -127,7 +127,8 @@ def validating(settings: SettingsObserved) -> Validator:
             object=value,
             old_object=before,
         )
-        response = reviewed(request, lambda: judged(request, problems_of(request, settings)))["response"]
+        spaces = {request.namespace} if request.namespace and has_default(request.namespace) else set[str]()
+        response = reviewed(request, lambda: judged(request, problems_of(request, settings, spaces)))["response"]
         if not response["allowed"]:
             raise denied(VALIDATING, response["status"])
 
@@ -201,7 +202,7 @@ async def _served(
         kubeconfig=data / "kubeconfig",
         mutators=(suspending(settings, labels, elsewhere, has_default),),
         converter=convert,
-        validators=(validating(settings),),
+        validators=(validating(settings, has_default),),
         serving=True,
         port=port,
     )

@@ -6,8 +6,9 @@ import pytest
 
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
+from ops.sandbox.embedded_cluster.failures import ApiFailure
 from ops.sandbox.embedded_cluster.kinds import BUILT_IN
-from ops.sandbox.scenario.platform import platform, suspending
+from ops.sandbox.scenario.platform import platform, suspending, validating
 from ops.sandbox.scenario.play import ScenarioStuck, play
 from ops.sandbox.scenario.script import JobStanding, Need, ScenarioBroken, load
 from tests.places import ROOT
@@ -69,6 +70,10 @@ def test_a_job_without_a_queue_gets_the_default_one_of_its_namespace() -> None:
         "metadata": {**value["metadata"], "labels": {"kueue.x-k8s.io/queue-name": "default"}},
         "spec": {"suspend": True},
     }
+    validate = validating(SettingsObserved(), has_default="lab".__eq__)
+    named = {**value, "metadata": {**value["metadata"], "uid": "u", "labels": {"kueue.x-k8s.io/queue-name": "lq"}}}
+    with pytest.raises(ApiFailure, match="queue-name must not be empty"):
+        validate("UPDATE", kind, {**named, "metadata": {**named["metadata"], "labels": {}}}, named)
     elsewhere = {**value, "metadata": {**value["metadata"], "namespace": "other"}}
     assert mutate("CREATE", kind, elsewhere) == elsewhere
 
