@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from events.api.jobs import ApiJob
+from events.api.labels import QUEUE_NAME
 from events.device_config import DeviceConfigObserved
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
@@ -22,6 +23,7 @@ from projections.devices.card_config import HAMI, CardConfig, card_config
 from services.jobs.job_change_rules import job_problems
 from services.jobs.kinds.elastic_rules import elastic_problems
 from services.jobs.kinds.named_queue import named_queue
+from services.jobs.kinds.pods import labels_of
 from services.jobs.topology.topology_rules import topology_problems
 from services.validation.conversion.convert import STORED, to_v1beta2
 from services.validation.crosscheck import Objects, crosscheck
@@ -147,7 +149,7 @@ def _nameless_version(value: dict[str, object]) -> list[Problem]:
 def _rules(value: dict[str, object], objects: Objects) -> list[Problem]:
     found = [*crosscheck(value, objects), *validate(value, _SETTINGS)]
     found += [*topology_problems(value, _SETTINGS), *problems_in(value), *batch_job_problems(value)]
-    if named_queue(value):
+    if named_queue(value) or labels_of(value).get(QUEUE_NAME) == "":
         found += [*job_problems(None, value, _SETTINGS), *elastic_problems(None, value, _SETTINGS)]
     found += [*configuration_problems(value), *quota_problems(value, objects)]
     if value.get("kind") == "Job" and not any(one.code.startswith("Exceeds") for one in found):

@@ -4,6 +4,8 @@ Rules: docs/rules/eviction.md#by-hand, docs/rules/objects.md#admission-gates, do
 docs/rules/queues.md#class-changes
 """
 
+from collections.abc import Iterable
+
 from events.api.labels import (
     ADMISSION_GATED_BY,
     ELASTIC_JOB,
@@ -76,12 +78,14 @@ def gates_changed(old: JsonObject | None, new: JsonObject) -> list[Problem]:
     return gate_update_problems(before, gates) if before != gates else []
 
 
-def label_name_problems(job: JsonObject, before: JsonMapping) -> list[Problem]:
+def label_name_problems(
+    job: JsonObject, before: JsonMapping, labels: Iterable[str] = (QUEUE_NAME, PREBUILT_WORKLOAD_NAME)
+) -> list[Problem]:
     """What of a queue or Workload that a label names, and did not name before, can be no name of an object: none of it will ever be there."""
     found: list[Problem] = []
-    for label in (QUEUE_NAME, PREBUILT_WORKLOAD_NAME):
+    for label in labels:
         name = labels_of(job).get(label)
-        if isinstance(name, str) and name not in ("", before.get(label)) and (reasons := why_no_subdomain(name)):
+        if isinstance(name, str) and name != before.get(label) and (reasons := why_no_subdomain(name)):
             what = f"{name!r} can be no name of an object: {', '.join(reasons)}"
             found.append(invalid(f"metadata.labels[{label}]", name, what, "the name of one that is there"))
     return found

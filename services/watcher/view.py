@@ -18,9 +18,9 @@ from events.workload import (
     WorkloadOwned,
 )
 from projections.devices.card_config import CardConfig
-from projections.nodes.affinity import selects
 from projections.workloads.slice_chains import first_slice_key
 from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.managed_namespaces import asks_for_labels, is_managed
 from services.validation.conversion.convert import to_v1beta2
 from services.watcher.claims.claim_book import ClaimBook
 from services.watcher.claims.selectors import Selectors
@@ -47,7 +47,7 @@ from services.watcher.workloads.prebuilt_workloads import (
     out_of_sync,
     with_prebuilt,
 )
-from services.watcher.workloads.reported_state import ReportedState, asked_last, changes
+from services.watcher.workloads.reported_state import ReportedState, asked_last, changes, ended_unseen
 from services.watcher.workloads.reported_workloads import ReportedWorkloads
 from services.watcher.workloads.workload_object_diff import (
     as_found,
@@ -80,8 +80,8 @@ class View:
         """What devices are claimed by."""
         self._managed = settings.managed_namespaces
         self._cards = KnownCards(self.facts, settings.hami)
-        self.chooses = self._managed is not None
-        """Whether jobs are managed in some namespaces only."""
+        self.chooses = asks_for_labels(self._managed)
+        """Whether it depends on the labels of namespaces in which jobs are managed."""
         self.node_usage = NodeUsage(self.facts)
         self._pods = PodWatch(self)
         self._families = JobOwnership(self.kinds, self.by_source)
@@ -104,16 +104,15 @@ class View:
         """The resource names for cards, from HAMi's configuration as last reported."""
         return self._cards.now()
 
-    def has_local_queue(self, namespace: str, name: str) -> bool:
-        """Whether there is such a local queue."""
-        return f"LocalQueue/{namespace}/{name}" in self.facts
-
     def manages(self, place: str) -> bool:
         """Whether kuelog manages the object at a place: it is in a managed namespace, or was reported already."""
         if self._managed is None or place in self.by_source:
             return True
-        found = self.facts.get(f"Namespace//{place.split('/', 2)[1]}")
-        return isinstance(found, NamespaceObserved) and selects(self._managed, found.labels)
+        name = place.split("/", 2)[1]
+        found = self.facts.get(f"Namespace//{name}")
+        if isinstance(found, NamespaceObserved):
+            return is_managed(self._managed, name, found.labels)
+        return not self.chooses and is_managed(self._managed, name, {})
 
     def see(self, kind: str, value: JsonObject) -> list[Fact]:
         """The facts in which an object differs from what was reported; one that can't be understood is refused."""
@@ -373,6 +372,8 @@ class View:
         if reported is None and slices:
             reported = ReportedState(uid=state.uid, source=place, spec=state.spec)
             facts += begun_in(reported, state, slices)
+        elif reported is None and found is None and ended_unseen(state):
+            return facts
         elif reported is None:
             marks, state = marks_of(state, found), as_found(state, found)
             # A waiting workload's job is suspended from the start, however it was created.

@@ -40,6 +40,7 @@ from ops.production.configuration.field_reading import at, duration_at
 from ops.production.configuration.gates import named_gates
 from ops.production.configuration.hami_settings import HamiPart, hami_settings
 from ops.production.configuration.job_kinds import Integrations, KindPart, frameworks, job_kinds
+from ops.production.configuration.managed_namespaces import OWN, managed_namespaces
 from ops.production.configuration.metric_labels import GATE, MetricsPart, metric_labels
 from ops.production.configuration.metric_labels import WITHOUT_MEANING as OF_METRICS
 from ops.production.configuration.multikueue_settings import WITHOUT_MEANING, MultiKueuePart, multikueue_settings
@@ -58,7 +59,6 @@ IGNORED = frozenset(
         "health",
         "internalCertManagement",
         "leaderElection",
-        "namespace",
         "pprofBindAddress",
         "queueVisibility",
         "tls",
@@ -168,6 +168,8 @@ class ConfigurationFile(msgspec.Struct, frozen=True, rename="camel", kw_only=Tru
     """`config.kueue.x-k8s.io/v1beta2`, which it is without it, or `v1beta1`: there `waitForPodsReady` and `fairSharing` are off unless they say `enable: true`, and then `timeout` is `5m` and `blockAdmission` is on."""
     kind: str = "Configuration"
     """The kind; a ConfigMap with the file under `controller_manager_config.yaml` is taken as well."""
+    namespace: str = OWN
+    """The namespace in which kuelog itself runs, where no jobs are managed; manifests and chart say it themselves."""
     fair_sharing: FairSharingPart | None = None
     """Shares of queues and cohorts; without it nobody is compared by shares."""
     admission_fair_sharing: AdmissionFairSharingPart | None = None
@@ -189,7 +191,7 @@ class ConfigurationFile(msgspec.Struct, frozen=True, rename="camel", kw_only=Tru
     manage_jobs_without_queue_name: bool = False
     """Whether jobs that name no queue are held back, too, until they name one."""
     managed_jobs_namespace_selector: Selector | None = None
-    """A label selector of the namespaces whose jobs are managed; all of them without it."""
+    """A label selector of the namespaces whose jobs are managed, which may not match `kube-system`; all but that and our own without it."""
     kuelog: _Kuelog = _Kuelog()
     """What only kuelog knows."""
 
@@ -279,7 +281,7 @@ def _settings(file: ConfigurationFile, gates: dict[str, bool]) -> SettingsObserv
         frameworks=frameworks(file.integrations).frameworks,
         external_frameworks=file.integrations.external_frameworks,
         job_kinds=job_kinds(file.kuelog.job_kinds),
-        managed_namespaces=selector(file.managed_jobs_namespace_selector, "managedJobsNamespaceSelector"),
+        managed_namespaces=managed_namespaces(file.managed_jobs_namespace_selector, file.namespace or OWN),
         without_queue=file.manage_jobs_without_queue_name,
         missing_queues=file.kuelog.missing_local_queues,
         copied_labels=tuple(sorted(set(file.integrations.label_keys_to_copy))),

@@ -37,6 +37,10 @@ class ChartValues(Protocol):
         """A structure as JSON in a text, e.g. for a file in a ConfigMap."""
         ...
 
+    def configuration_file(self) -> str:
+        """The text of the configuration file."""
+        ...
+
     def unless(self, switch: str, name: str, path: str) -> JsonObject:
         """A field of that name with the whole value at a path, while a switch is off; else no field."""
         ...
@@ -70,7 +74,8 @@ class Chosen:
     @property
     def settings(self) -> SettingsObserved:
         """What the configuration among them says. Raises `ConfigurationBroken`."""
-        return configuration_of(self._values["configuration"], "configuration").settings
+        found = {**self._values["configuration"], "namespace": self._namespace}
+        return configuration_of(found, "configuration").settings
 
     def whole(self, path: str) -> Any:
         """The value at a path such as `console.enabled`."""
@@ -86,6 +91,11 @@ class Chosen:
     def quoted_json(self, path: str) -> str:
         """The value as JSON, with its keys in order, as Helm writes it."""
         return msgspec.json.encode(self.whole(path), order="sorted").decode()
+
+    def configuration_file(self) -> str:
+        """The text of the configuration file that all services read, with the namespace in which they run."""
+        found = {**self.whole("configuration"), "namespace": self._namespace}
+        return msgspec.json.encode(found, order="sorted").decode()
 
     def unless(self, switch: str, name: str, path: str) -> JsonObject:
         """The field, or nothing."""
@@ -114,6 +124,10 @@ class Templated:
     def quoted_json(self, path: str) -> str:
         """An expression in place of the text."""
         return _mark("quoted", path)
+
+    def configuration_file(self) -> str:
+        """An expression in place of the text; what is named first in a merge stands."""
+        return _mark("file", "configuration")
 
     def unless(self, switch: str, name: str, path: str) -> JsonObject:
         """A line that is left out."""
@@ -156,6 +170,8 @@ def _expression(found: re.Match[str]) -> str:
             return f"{{{{ toJson $.Values.{path} }}}}"
         case "quoted":
             return f"{{{{ toJson $.Values.{path} | quote }}}}"
+        case "file":
+            return f'{{{{ toJson (merge (dict "namespace" $.Release.Namespace) $.Values.{path}) | quote }}}}'
         case "number":
             return "{{ $number }}"
         case _:

@@ -278,7 +278,7 @@ def _configuration(values: ChartValues) -> JsonObject:
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "kuelog-configuration", "namespace": values.namespace},
-        "data": {"controller_manager_config.yaml": values.quoted_json("configuration")},
+        "data": {"controller_manager_config.yaml": values.configuration_file()},
     }
 
 

@@ -7,23 +7,24 @@ import msgspec
 from events.api.labels import MANAGED, POD_SUSPENDING_PARENT, QUEUE_NAME
 from events.job_kind import JobKind
 from events.json_object import JsonObject
-from events.selector import LabelSelector
+from events.selector import LabelSelector, Operator
 from events.settings import SettingsObserved
 from ops.production.crds.definitions import DEFINITIONS, GROUP
 from ops.production.webhook.verdicts import HELD_KINDS
 from projections.world import DEFAULT_SETTINGS
+from services.jobs.default_queue import SYSTEM_CLASSES, pods_take_default, serving_that_takes_default
 from services.jobs.kinds.managed_kinds import Kinds, kinds_of
 from services.jobs.kinds.table import POD
+from services.jobs.managed_namespaces import NAMESPACE_NAME
 
 MUTATING, VALIDATING = "kuelog-mutating-webhook-configuration", "kuelog-validating-webhook-configuration"
 MUTATE, VALIDATE, CONVERT = "/mutate", "/validate", "/convert"
-_SPACE, _VERSIONS = "kubernetes.io/metadata.name", ("v1beta1", "v1beta2")
+_VERSIONS = ("v1beta1", "v1beta2")
 _TIMEOUT_S = 10
 _META = "object.metadata"
-_MADE = (
-    f"has({_META}.annotations) && '{POD_SUSPENDING_PARENT}' in {_META}.annotations"
-    f" && !(has({_META}.labels) && '{QUEUE_NAME}' in {_META}.labels)"
-)
+_UNNAMED = f"!(has({_META}.labels) && '{QUEUE_NAME}' in {_META}.labels)"
+_BEARS_MAKER = f"has({_META}.annotations) && '{POD_SUSPENDING_PARENT}' in {_META}.annotations"
+_MADE = f"{_BEARS_MAKER} && {_UNNAMED}"
 
 
 def _some_differ(part: str) -> str:
@@ -122,6 +123,24 @@ def _queued(kinds: Kinds) -> str:
     return "" if kinds.takes_all else QUEUE_NAME
 
 
+def default_pods(settings: SettingsObserved) -> Watched:
+    """Pods that may be meant for the default queue of their namespace, but for those without which no cluster runs."""
+    asked = pods_take_default(settings) and not settings.without_queue and POD.place in kinds_of(settings).by_place
+    system = f"has(object.spec.priorityClassName) && object.spec.priorityClassName.startsWith('{SYSTEM_CLASSES}')"
+    conditions = {
+        "names-no-queue": _UNNAMED,
+        "made-by-nothing-that-serves": f"!({_BEARS_MAKER})",
+        "not-of-the-system": f"!({system})",
+    }
+    return Watched(name="defaultpod", kinds=_rules([POD]) if asked else (), conditions=conditions)
+
+
+def default_serving(settings: SettingsObserved) -> Watched:
+    """What serves and may be meant for the default queue of its namespace."""
+    asked = () if settings.without_queue else serving_that_takes_default(settings)
+    return Watched(name="defaultserving", kinds=_rules(asked), conditions={"names-no-queue": _UNNAMED})
+
+
 def serving(kinds: Kinds) -> Watched:
     """What hands its queue to the pods that it makes."""
     return Watched(name="serving", kinds=_rules(kinds.serving), label=_queued(kinds))
@@ -154,7 +173,9 @@ def configurations(
         *of_jobs("m", jobs(kinds), "CREATE"),
         *of_jobs("m", pods(kinds), "CREATE"),
         *of_jobs("m", made_pods(kinds), "CREATE"),
+        *of_jobs("m", default_pods(settings), "CREATE"),
         *of_jobs("m", serving(kinds), "CREATE", "UPDATE"),
+        *of_jobs("m", default_serving(settings), "CREATE", "UPDATE"),
     ]
     validating = [
         _webhook("v", KUEUES, service, namespace, None, VALIDATE, ("CREATE", "UPDATE")),
@@ -193,12 +214,12 @@ def _configuration(kind: str, name: str, webhooks: list[JsonObject], annotations
 
 def _namespaces(spared: list[str], managed: LabelSelector | None) -> JsonObject:
     """In which namespaces jobs wait for us."""
-    found: JsonObject = {"matchExpressions": [{"key": _SPACE, "operator": "NotIn", "values": spared}]}
-    if managed is not None:
-        found["matchExpressions"] += [
-            {"key": one.key, "operator": str(one.operator), **({"values": list(one.values)} if one.values else {})}
-            for one in managed.expressions
-        ]
+    found: JsonObject = {"matchExpressions": [{"key": NAMESPACE_NAME, "operator": "NotIn", "values": spared}]}
+    for one in () if managed is None else managed.expressions:
+        if one.key == NAMESPACE_NAME and one.operator is Operator.NOT_IN and {*one.values} <= {*spared}:
+            continue  # They are spared already.
+        values = {"values": list(one.values)} if one.values else {}
+        found["matchExpressions"].append({"key": one.key, "operator": str(one.operator), **values})
     return {**({"matchLabels": managed.labels} if managed is not None and managed.labels else {}), **found}
 
 

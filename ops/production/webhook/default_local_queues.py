@@ -6,7 +6,7 @@ from events.api.labels import QUEUE_NAME
 from events.json_object import JsonObject, object_at, objects_at
 from events.settings import MissingQueuePolicy
 from ops.production.webhook.review import ReviewRequest
-from ops.production.webhook.verdicts import DEFAULT_QUEUE
+from services.jobs.default_queue import DEFAULT_QUEUE
 from services.jobs.kinds.named_queue import named_queue
 from services.runtime.cluster_port import Changed, Listed, ObjectMissing, Reader, Resource, Vanished, Writer
 from services.validation.fields.names import why_no_subdomain

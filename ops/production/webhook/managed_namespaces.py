@@ -4,11 +4,10 @@ import asyncio
 
 from events.json_object import JsonObject, object_at
 from events.selector import LabelSelector
-from projections.nodes.affinity import selects
+from services.jobs.managed_namespaces import asks_for_labels, is_managed
 from services.runtime.cluster_port import Changed, Listed, ObjectMissing, Reader, Resource, Vanished, Writer
 
 NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False)
-_NAME = "kubernetes.io/metadata.name"
 
 
 class ManagedNamespaces:
@@ -19,8 +18,8 @@ class ManagedNamespaces:
         self._labels: dict[str, dict[str, str]] = {}
 
     async def run(self) -> None:
-        """Watch until cancelled; nothing, where all namespaces are managed."""
-        if self._selector is None:
+        """Watch until cancelled; nothing, where names say which namespaces are managed."""
+        if not asks_for_labels(self._selector):
             await asyncio.Event().wait()
         async for sight in self._reader.watch(NAMESPACES):
             match sight:
@@ -33,17 +32,18 @@ class ManagedNamespaces:
 
     async def managed(self, name: str) -> bool:
         """Whether jobs of a namespace are managed. May raise `ClusterUnavailable`."""
-        if self._selector is None or not name:
+        if not name:
             return True
+        if not asks_for_labels(self._selector):
+            return is_managed(self._selector, name, {})
         labels = self._labels.get(name)
         if labels is None:
             try:
                 labels = _labels(await self._writer.get(NAMESPACES, "", name))
             except ObjectMissing:
                 return False  # Nothing can be created there.
-        return selects(self._selector, labels)
+        return is_managed(self._selector, name, labels)
 
 
 def _labels(value: JsonObject) -> dict[str, str]:
-    meta = value["metadata"]
-    return {_NAME: meta["name"], **object_at(meta, "labels")}
+    return dict(object_at(value, "metadata", "labels"))

@@ -66,7 +66,12 @@ def webhook_app(
     async def validate(request: web.Request) -> web.Response:
         asked = read_review(await crowd.body(request, _MOST_REVIEWED))
         absent = [] if missing is None else await missing.problems_of(asked)
-        return _reply(reviewed(asked, lambda: judged(asked, [*problems_of(asked, settings), *absent])))
+        managed = settings.without_queue and await rooms.managed(asked.namespace)
+
+        def judge() -> JsonObject:
+            return judged(asked, [*problems_of(asked, settings, local_queues.open, managed=managed), *absent])
+
+        return _reply(reviewed(asked, judge))
 
     async def convert(request: web.Request) -> web.Response:
         return _reply(answer_conversion(await crowd.body(request, _MOST_CONVERTED)))

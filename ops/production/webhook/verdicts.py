@@ -4,9 +4,10 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 
 from events.api.labels import QUEUE_NAME, RESOURCE_IN_USE
-from events.json_object import JsonObject, array_at, object_at, objects_at
+from events.json_object import JsonObject, array_at, object_at
 from events.settings import SettingsObserved
 from ops.production.webhook.review import ReviewRequest
+from services.jobs.default_queue import belongs_to_job, in_default_queue
 from services.jobs.defaulting import queued_later, waiting
 from services.jobs.job_change_rules import gates_changed, job_problems, label_name_problems, time_problems
 from services.jobs.kinds.elastic_rules import elastic_problems
@@ -19,15 +20,13 @@ from services.jobs.kinds.table import DEPLOYMENT
 from services.jobs.topology.topology_rules import new_topology_problems
 from services.validation.conversion.convert import GROUP, to_v1beta2, written_field
 from services.validation.every_kind import validate, validate_status, validate_update
-from services.validation.problem import Problem
+from services.validation.problem import Problem, invalid
 from services.watcher.fields.problems import Refused
 from services.watcher.settings.cluster_objects import SIMPLE
 
-DEFAULT_QUEUE = "default"
 HELD_KINDS = frozenset({"ClusterQueue", "ResourceFlavor"})
 """What bears our finalizer from the start, as under Kueue (docs/rules/queues.md#in-use)."""
-_MAKERS_OF_JOBS = frozenset({"CronJob"})
-"""Owners that are not managed themselves: the jobs that they make are."""
+_LEFT = "queue-name must not be empty in namespace with default queue"
 
 
 def nowhere(namespace: str, queue: str) -> bool:
@@ -56,12 +55,10 @@ def stored(
         return _held(value) if made and kind in HELD_KINDS else value
     if not managed or request.sub_resource or request.operation not in ("CREATE", "UPDATE"):
         return value
+    if request.namespace in local_queues:
+        value = in_default_queue(request.operation, kind, value, settings)
     if request.operation == "UPDATE":
         return queued_later(value, kind, kinds_of(settings))
-    if request.namespace in local_queues and _takes_default(kind, value):
-        meta = object_at(value, "metadata")
-        labels = {**object_at(meta, "labels"), QUEUE_NAME: DEFAULT_QUEUE}
-        value = {**value, "metadata": {**meta, "labels": labels}}
     if kinds_of(settings).of(str(value.get("apiVersion", "")), kind) and elsewhere(
         request.namespace, named_queue(value)
     ):
@@ -81,17 +78,29 @@ def _held(value: JsonObject) -> JsonObject:
     return {**value, "metadata": {**meta, "finalizers": [*borne, RESOURCE_IN_USE]}}
 
 
-def problems_of(request: ReviewRequest, settings: SettingsObserved) -> list[Problem]:
-    """What lint would say, and the watcher; an object that is leaving is held up by nothing."""
+def problems_of(
+    request: ReviewRequest,
+    settings: SettingsObserved,
+    local_queues: AbstractSet[str] = frozenset(),
+    *,
+    managed: bool = True,
+) -> list[Problem]:
+    """What lint would say, and the watcher; an object that is leaving is held up by nothing.
+
+    `local_queues` are the namespaces with a local queue for everybody, `managed` says whether jobs of its namespace are ours that name no queue.
+    """
     value = request.object
     if value is None or object_at(value, "metadata").get("deletionTimestamp"):
         return []
     if request.sub_resource:
         return _status_problems(request, value, settings)
     kueues = request.kind.get("group") == GROUP
-    if not kueues and not named_queue(value) and not named_queue(request.old_object or {}):
-        return []
+    left = named_queue(request.old_object or {}) and not named_queue(value)
+    if not kueues and not left and not named_queue(value) and not (managed and _waits_unnamed(value, settings)):
+        return label_name_problems(value, labels_of(request.old_object or {}), (QUEUE_NAME,))
     group, kind = request.kind.get("group", ""), request.kind.get("kind", "")
+    if not kueues and left and request.namespace in local_queues:
+        return [invalid(f"metadata.labels[{QUEUE_NAME}]", "", _LEFT, "the name of a local queue")]
     if kinds_of(settings).serves(group, kind):
         return _of_what_serves(group, kind, request.old_object, value, settings)
     read = to_v1beta2({**value, "kind": request.kind.get("kind", value.get("kind", ""))})
@@ -127,6 +136,11 @@ def _of_what_serves(
     ]
 
 
+def _waits_unnamed(value: JsonObject, settings: SettingsObserved) -> bool:
+    """Whether a job that names no queue waits until it does, as all of them do, but for those that go with their owner."""
+    return settings.without_queue and not belongs_to_job(value, kinds_of(settings))
+
+
 def _status_problems(request: ReviewRequest, value: JsonObject, settings: SettingsObserved) -> list[Problem]:
     """Of a Workload's status, which others write as well: controllers of admission checks, dispatchers, people."""
     if request.sub_resource != "status" or request.old_object is None or request.kind.get("kind") != "Workload":
@@ -134,12 +148,6 @@ def _status_problems(request: ReviewRequest, value: JsonObject, settings: Settin
     newest = to_v1beta2(value).value
     found = validate_status(to_v1beta2(request.old_object).value, newest, settings)
     return [_as_written(newest, one) for one in found]
-
-
-def _takes_default(kind: str, value: JsonObject) -> bool:
-    owners = objects_at(value, "metadata", "ownerReferences")
-    owned = any(one.get("controller") and one.get("kind") not in _MAKERS_OF_JOBS for one in owners)
-    return kind != "Pod" and not owned and not named_queue(value)
 
 
 def _meant(value: JsonObject) -> JsonObject:

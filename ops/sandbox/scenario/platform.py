@@ -31,6 +31,7 @@ from ops.production.visibility.api import Visibility
 from ops.production.visibility.server import Followed
 from ops.production.webhook.configurations import KUEUES, VALIDATING, jobs, serving
 from ops.production.webhook.conversion import converted
+from ops.production.webhook.default_local_queues import LOCAL_QUEUES
 from ops.production.webhook.multikueue_queues import leads_elsewhere
 from ops.production.webhook.review import ReviewRequest, judged
 from ops.production.webhook.server import reviewed
@@ -43,6 +44,7 @@ from ops.sandbox.embedded_cluster.resources import Mutator, Validator
 from ops.sandbox.embedded_cluster.versions import renamed
 from ops.sandbox.scenario.played_clock import PlayedClock
 from projections.nodes.affinity import selects
+from services.jobs.default_queue import DEFAULT_QUEUE, in_default_queue
 from services.jobs.defaulting import suspend_queued
 from services.jobs.kinds.managed_by import given_to_multikueue
 from services.jobs.kinds.managed_kinds import kinds_of
@@ -82,10 +84,12 @@ def suspending(
     settings: SettingsObserved,
     labels: Callable[[str], Mapping[str, str]],
     elsewhere: Callable[[str, str], bool] = nowhere,
+    has_default: Callable[[str], bool] = lambda _: False,
 ) -> Mutator:
     """The same as `suspend`, under a configuration; `labels` are those of a namespace.
 
-    `elsewhere` says whether a local queue, by namespace and name, leads to other clusters.
+    `elsewhere` says whether a local queue, by namespace and name, leads to other clusters, `has_default` whether a namespace
+    has a local queue for those who name none.
     """
     kinds, chosen = kinds_of(settings), settings.managed_namespaces
 
@@ -93,6 +97,8 @@ def suspending(
         namespace = value["metadata"].get("namespace", "")
         if namespace and chosen is not None and not selects(chosen, labels(namespace)):
             return value
+        if namespace and has_default(namespace):
+            value = in_default_queue(operation, kind.kind, value, settings)
         if operation == "CREATE" and kinds.of(kind.api_version, kind.kind) and elsewhere(namespace, named_queue(value)):
             value = given_to_multikueue(value, kind.kind)
         return suspend_queued(operation, kind.kind, value, kinds)
@@ -100,7 +106,7 @@ def suspending(
     return mutate
 
 
-def validating(settings: SettingsObserved) -> Validator:
+def validating(settings: SettingsObserved, has_default: Callable[[str], bool] = lambda _: False) -> Validator:
     """The validating webhook, played by the embedded API itself: it asks about the kinds that the real one is asked about."""
     watched = {
         (group, plural)
@@ -122,7 +128,8 @@ def validating(settings: SettingsObserved) -> Validator:
             object=value,
             old_object=before,
         )
-        response = reviewed(request, lambda: judged(request, problems_of(request, settings)))["response"]
+        spaces = {request.namespace} if request.namespace and has_default(request.namespace) else set[str]()
+        response = reviewed(request, lambda: judged(request, problems_of(request, settings, spaces)))["response"]
         if not response["allowed"]:
             raise denied(VALIDATING, response["status"])
 
@@ -184,6 +191,9 @@ async def _served(
     def found(resource: Resource, namespace: str, name: str) -> JsonObject | None:
         return cluster.store.get(f"{resource.plural}.{resource.group}", (namespace, name))
 
+    def has_default(namespace: str) -> bool:
+        return found(LOCAL_QUEUES, namespace, DEFAULT_QUEUE) is not None
+
     def elsewhere(namespace: str, queue: str) -> bool:
         return settings.multikueue is not None and leads_elsewhere(found, namespace, queue)
 
@@ -191,9 +201,9 @@ async def _served(
         clock=clock,
         data_dir=data / "cluster",
         kubeconfig=data / "kubeconfig",
-        mutators=(suspending(settings, labels, elsewhere),),
+        mutators=(suspending(settings, labels, elsewhere, has_default),),
         converter=convert,
-        validators=(validating(settings),),
+        validators=(validating(settings, has_default),),
         serving=True,
         port=port,
     )

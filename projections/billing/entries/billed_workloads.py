@@ -28,7 +28,7 @@ class BilledWorkloads:
         return workload in self._about and workload not in self._deleted
 
     def submit(self, event: WorkloadSubmitted) -> None:
-        """A workload comes."""
+        """Take up a workload; one of its name that was deleted was another."""
         self._deleted.pop(event.workload, None)
         self._about[event.workload] = About.of(event)
         self._slices.hear(event)
@@ -83,6 +83,6 @@ class BilledWorkloads:
         return facts is not None and self._ended.get(workload, 0) > facts
 
     def forget(self, workload: str) -> None:
-        """It is long gone."""
+        """Let go of one of which nothing more is told."""
         for known in (self._about, self._ended, self._deleted, self._waiting):
             known.pop(workload, None)

@@ -28,6 +28,7 @@ from events.quota import PriorityClassObserved
 from events.settings import SettingsObserved
 from events.whole_number import whole_number
 from events.workload import AdoptedStatus, CheckStatus, Owner, PriorityRef, WorkloadSpec, WorkloadSubmitted
+from services.jobs.default_queue import DEFAULT_QUEUE
 from services.jobs.job_status import finished_of, is_on_hold, is_stopped, is_suspended, ready_of, reclaimable_of
 from services.jobs.kinds.elastic import may_be_elastic
 from services.jobs.kinds.managed_by import managed_by_path
@@ -68,10 +69,6 @@ class Surroundings(Protocol):
     @property
     def copied_labels(self) -> tuple[str, ...]:
         """Labels of a job that its Workload gets as well."""
-        ...
-
-    def has_local_queue(self, namespace: str, name: str) -> bool:
-        """Whether there is such a local queue."""
         ...
 
     def goes_with_owner(self, meta: ObjectMeta) -> bool:
@@ -147,7 +144,7 @@ def job_state(
     Raises `Refused`.
     """
     meta = read(value, _Headed).metadata
-    queue = queue_name(meta, around)
+    queue = _queue_name(meta, last)
     named = queue or (around.kinds.takes_all and not around.owned_by_job(meta))
     if not named or around.goes_with_owner(meta):
         return None
@@ -303,14 +300,13 @@ def own_parameters(meta: ObjectMeta) -> dict[str, str]:
     return {name.removeprefix(PARAMETERS): found[name] for name in sorted(found) if name.startswith(PARAMETERS)}
 
 
-def queue_name(meta: ObjectMeta, around: Surroundings) -> str:
-    """The local queue that a job names, by label or by the old annotation, or the namespace's default one."""
+def _queue_name(meta: ObjectMeta, last: WorkloadSpec | None) -> str:
+    """The local queue that a job names, by label or by the old annotation."""
     named = (meta.labels or {}).get(QUEUE_NAME) or (meta.annotations or {}).get(QUEUE_NAME, "")
-    if named:
-        return named
-    # What a job makes belongs to the job: it is never queued only because its namespace has a queue for everybody.
-    takes_all = around.has_local_queue(meta.namespace, "default") and not around.owned_by_job(meta)
-    return "default" if takes_all else ""
+    # The default queue of a namespace is named by the webhook alone. Earlier versions found jobs in it that name none: these
+    # stay, or what runs would be let go without quota, and what waits would never start.
+    kept = last is not None and last.queue == DEFAULT_QUEUE
+    return named or (DEFAULT_QUEUE if kept else "")
 
 
 def priority_of(
@@ -335,15 +331,15 @@ def priority_of(
                 [problem(field, f"{kind} {name} doesn't exist", f"create it, or name one of {_names(around, kind)}")]
             )
         return found.value, reference
-    default = next(
-        (
-            one
-            for key, one in sorted(around.priority_classes.items())
-            if key.startswith("PriorityClass/") and one.default
-        ),
-        None,
-    )
+    default = _default_class(around, None if last is None else last.priority_class)
     return (0, None) if default is None else (default.value, PriorityRef(name=default.name, workload=False))
+
+
+def _default_class(around: Surroundings, before: PriorityRef | None) -> PriorityClassObserved | None:
+    """The PriorityClass of pods that name none: of several, as under Kueue, the lowest, but `before` while it is one of them."""
+    found = [one for one in around.priority_classes.values() if one.default and not one.workload]
+    kept = [one for one in found if before == PriorityRef(name=one.name, workload=False)]
+    return min(kept or found, key=lambda one: (one.value, one.name), default=None)
 
 
 def _names(around: Surroundings, kind: str) -> str:

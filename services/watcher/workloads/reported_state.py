@@ -117,6 +117,15 @@ def asked_last(reports: Reports, place: str, job: JsonMapping) -> WorkloadSpec |
     return reported.spec
 
 
+def ended_unseen(state: JobState) -> bool:
+    """Whether a job that nobody knew had ended by then: as under Kueue it gets no Workload. Pods do, or they would not be let go.
+
+    Rule: docs/rules/objects.md#ended-unseen
+    """
+    made_of_pods = state.owner is not None and state.owner.kind in ("Pod", "PodGroup")
+    return state.owner is not None and state.finished is not None and not made_of_pods
+
+
 def changes(reported: ReportedState, state: JobState) -> list[Fact]:
     """The facts in which a job differs from what was reported."""
     facts: list[Fact] = []

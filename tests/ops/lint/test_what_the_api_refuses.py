@@ -155,6 +155,12 @@ def test_a_job_that_names_no_queue_is_told_nothing_of_what_only_the_webhook_refu
     assert told(tmp_path, shrinking) == []
 
 
+def test_a_job_whose_queue_is_an_empty_name_is_told_that_it_is_none(tmp_path: Path) -> None:
+    empty = job()
+    empty["metadata"] = {"name": "x", "labels": {"kueue.x-k8s.io/queue-name": ""}}
+    assert ("error", "Invalid", "metadata.labels[kueue.x-k8s.io/queue-name]") in told(tmp_path, empty)
+
+
 def queued(value: dict[str, object], annotations: dict[str, str]) -> dict[str, object]:
     labels = {"kueue.x-k8s.io/queue-name": "lq"}
     return {**value, "metadata": {"name": "x", "namespace": "team", "labels": labels, "annotations": annotations}}

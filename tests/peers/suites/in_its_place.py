@@ -82,7 +82,10 @@ def configured(told: Told, suite: str) -> JsonObject:
     if told.multi_kueue is not None:
         found["multiKueue"] = _said(told.multi_kueue)
     if told.namespaces is not None:
-        found["managedJobsNamespaceSelector"] = told.namespaces
+        # Not every suite leaves out what a configuration file has to.
+        system = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}
+        asked = [*(told.namespaces.get("matchExpressions") or ()), system]
+        found["managedJobsNamespaceSelector"] = {**told.namespaces, "matchExpressions": asked}
     found.setdefault("waitForPodsReady", {"timeout": "30m"} if told.jobs.pods_ready else {"enable": False})
     named = {LATER_NAMES.get(name, name): on for name, on in told.gates.items()}
     gates = {name: named.get(name, False) for name in DEFAULTS}  # Gates of later versions are off.

@@ -59,8 +59,32 @@ def test_every_part_that_decides_something_is_read(tmp_path: Path) -> None:
     assert found.ignored == ("health", "integrations.podOptions", "pprofBindAddress")
     assert settings.frameworks == ("batch/job", "statefulset")
     assert settings.without_queue and settings.copied_labels == ("cost", "team")
-    outside = Requirement(key="kubernetes.io/metadata.name", operator=Operator.NOT_IN, values=("kube-system",))
-    assert settings.managed_namespaces == LabelSelector(expressions=(outside,))
+    assert settings.managed_namespaces == LabelSelector(expressions=(but("kube-system"), but("kuelog-system")))
+
+
+def but(*names: str) -> Requirement:
+    return Requirement(key="kubernetes.io/metadata.name", operator=Operator.NOT_IN, values=names)
+
+
+@pytest.mark.parametrize(("file", "own"), [({}, "kuelog-system"), ({"namespace": "gpus"}, "gpus")])
+def test_jobs_are_managed_everywhere_but_in_kube_system_and_where_kuelog_runs(file: JsonObject, own: str) -> None:
+    plain = configuration_of(file, "here").settings.managed_namespaces
+    assert plain == LabelSelector(expressions=(but("kube-system", own),))
+    chosen = {**file, "managedJobsNamespaceSelector": {"matchLabels": {"jobs": "ours"}}}
+    assert configuration_of(chosen, "here").settings.managed_namespaces == LabelSelector(labels={"jobs": "ours"})
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        {},
+        {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
+        {"matchExpressions": [{"key": "stage", "operator": "NotIn", "values": ["test"]}]},
+    ],
+)
+def test_a_selector_that_matches_kube_system_is_refused_as_by_kueue(selector: JsonObject) -> None:
+    with pytest.raises(ConfigurationBroken, match='managedJobsNamespaceSelector: .*should not match the "kube-system"'):
+        configuration_of({"managedJobsNamespaceSelector": selector}, "here")
 
 
 def test_a_config_map_is_read_as_it_lies_in_the_cluster(tmp_path: Path) -> None:

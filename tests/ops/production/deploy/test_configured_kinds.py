@@ -1,5 +1,6 @@
 """Kinds that only a configuration names are asked about and allowed as well, where the manifests are made with it."""
 
+import json
 from pathlib import Path
 
 import yaml
@@ -77,6 +78,19 @@ def test_only_managed_namespaces_wait_for_us_and_never_those_that_bring_us_back(
     }
 
 
+def test_without_a_choice_of_namespaces_the_spared_ones_are_named_once(tmp_path: Path) -> None:
+    spared = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "kuelog-system"]}
+    selector = webhooks(made(tmp_path, "integrations: {}"), "Mutating")["mjob.kuelog.io"]["namespaceSelector"]
+    assert selector == {"matchExpressions": [spared]}
+
+
+def test_the_services_are_told_in_which_namespace_they_run(tmp_path: Path) -> None:
+    (file,) = [
+        one for one in made(tmp_path, "namespace: kueue-system") if one["metadata"]["name"] == "kuelog-configuration"
+    ]
+    assert json.loads(file["data"]["controller_manager_config.yaml"])["namespace"] == "kuelog-system"
+
+
 def test_pods_without_a_queue_are_asked_about_only_where_they_are_managed(tmp_path: Path) -> None:
     plain = webhooks(made(tmp_path, "integrations: {}"), "Mutating")
     assert "objectSelector" in plain["mpod.kuelog.io"] and "objectSelector" in plain["mserving.kuelog.io"]
@@ -85,6 +99,25 @@ def test_pods_without_a_queue_are_asked_about_only_where_they_are_managed(tmp_pa
     every = webhooks(made(tmp_path, "manageJobsWithoutQueueName: true"), "Mutating")
     assert "objectSelector" not in every["mpod.kuelog.io"] and "objectSelector" not in every["mserving.kuelog.io"]
     assert "mmadepod.kuelog.io" not in every, "every pod is asked about already"
+
+
+def test_all_pods_and_all_that_serves_are_asked_about_only_where_their_kind_is_chosen(tmp_path: Path) -> None:
+    plain = webhooks(made(tmp_path, "integrations: {}"), "Mutating")
+    assert not {"mdefaultpod.kuelog.io", "mdefaultserving.kuelog.io"} & set(plain), "a cluster can start without us"
+    chosen = webhooks(made(tmp_path, "integrations: {frameworks: [pod, deployment]}"), "Mutating")
+    pods, serving = chosen["mdefaultpod.kuelog.io"], chosen["mdefaultserving.kuelog.io"]
+    assert [one["operations"] for one in pods["rules"]] == [["CREATE"]]
+    assert {one["name"] for one in pods["matchConditions"]} == {
+        "names-no-queue",
+        "made-by-nothing-that-serves",
+        "not-of-the-system",
+    }
+    assert pods["namespaceSelector"] == serving["namespaceSelector"] == chosen["mpod.kuelog.io"]["namespaceSelector"]
+    assert [(one["resources"], one["operations"]) for one in serving["rules"]] == [
+        (["deployments"], ["CREATE", "UPDATE"])
+    ]
+    every = webhooks(made(tmp_path, "manageJobsWithoutQueueName: true"), "Mutating")
+    assert not {"mdefaultpod.kuelog.io", "mdefaultserving.kuelog.io"} & set(every), "all are asked about already"
 
 
 def test_a_configuration_that_cannot_be_understood_is_named(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ from tests.stage.cluster import Cluster
 BUILT = PEERS / "helm" / "helm"
 HELM = os.environ.get("KUELOG_HELM") or shutil.which("helm") or (str(BUILT) if BUILT.exists() else None)
 FORMS = re.compile(r"\{\{ (toJson )?\$\.(Values|Release)\.([\w.]+)( \| quote)? \}\}")
+FILE = '{{ toJson (merge (dict "namespace" $.Release.Namespace) $.Values.configuration) | quote }}'
 REPEATED = re.compile(r"(?:#.*\n)?\{\{- range \$number := untilStep 1 \(int \.Values\.([\w.]+)\) 1 \}\}\n")
 UNLESS = re.compile(r" *\{\{- if not \$\.Values\.([\w.]+) \}\}\n(.*\n) *\{\{- end \}\}\n")
 
@@ -107,7 +108,8 @@ def filled(text: str, choices: JsonObject = CHOICES) -> list[JsonObject]:
         numbers = range(1, at(repeated.group(1), choices))
         text = "".join(body.replace("{{ $number }}", str(number)) for number in numbers)
     text = UNLESS.sub(lambda one: "" if at(one.group(1), choices) else one.group(2), text)
-    text = FORMS.sub(value, text)
+    file = json.dumps({**choices["configuration"], "namespace": NAMESPACE}, separators=(",", ":"), sort_keys=True)
+    text = FORMS.sub(value, text.replace(FILE, json.dumps(file)))
     assert "{{" not in text
     return list(yaml.safe_load_all(text))
 

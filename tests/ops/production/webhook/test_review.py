@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from events.json_object import JsonObject
 from events.json_path import get, put
-from events.selector import LabelSelector
+from events.selector import LabelSelector, Operator, Requirement
 from events.settings import SettingsObserved
 from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.webhook.conversion import answer_conversion, converted
@@ -241,6 +241,26 @@ def test_a_job_that_gets_a_queue_later_is_judged_as_a_new_one() -> None:
         assert verdict(review(kind, put(waits, ("metadata", "finalizers"), ["x"]), group=group, old=waits))["allowed"]
 
 
+def test_where_all_jobs_are_managed_those_without_a_queue_are_held_to_the_rules_too() -> None:
+    everything = SettingsObserved(without_queue=True)
+    ray: JsonObject = {**job(), "kind": "RayJob", "apiVersion": "ray.io/v1"}
+    ray["spec"] = {"suspend": True, "rayClusterSpec": {"headGroupSpec": {}}}
+    timed = job({"kueue.x-k8s.io/max-exec-time-seconds": "x"})
+    for kind, group, value in (("RayJob", "ray.io", ray), ("Job", "batch", timed)):
+        asked = read_review(review(kind, value, group=group))
+        assert len(problems_of(asked, everything)) == 1 and problems_of(asked, SETTINGS) == []
+        assert problems_of(asked, everything, managed=False) == [], "jobs of its namespace are not ours"
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "o", "controller": True}
+        owned = put(value, ("metadata", "ownerReferences"), [owner])
+        assert problems_of(read_review(review(kind, owned, group=group)), everything) == [], "its owner is managed"
+        after = put(value, ("spec", "parallelism"), 2)
+        assert problems_of(read_review(review(kind, after, group=group, old=value)), everything) == [], (
+            "it was so before"
+        )
+    plain = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "namespace": "team"}, "spec": {}}
+    assert problems_of(read_review(review("Deployment", plain, group="apps")), everything) == []
+
+
 def test_a_job_does_not_become_elastic_or_cease_to_be_so() -> None:
     plain = job(NAMED)
     elastic = put(plain, ("metadata", "annotations"), {ELASTIC: "true"})
@@ -291,12 +311,113 @@ def test_a_job_without_a_queue_is_left_alone_unless_its_namespace_has_one_for_ev
     assert value["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "default"} and value["spec"]["suspend"]
 
 
-def test_the_job_of_a_managed_owner_takes_no_default_queue_but_that_of_a_cron_job_does() -> None:
-    for kind, takes in (("JobSet", False), ("CronJob", True)):
-        api = "jobset.x-k8s.io/v1alpha2" if kind == "JobSet" else "batch/v1"
-        owned = job(ownerReferences=[{"apiVersion": api, "kind": kind, "name": "o", "controller": True}])
-        asked = read_review(review("Job", owned, group="batch"))
-        assert (stored(asked, {"team"}, SETTINGS) != owned) is takes
+@pytest.mark.parametrize(
+    ("api", "kind", "takes"),
+    [
+        ("jobset.x-k8s.io/v1alpha2", "JobSet", False),
+        ("example.com/v1", "Forest", False),
+        ("batch/v1", "CronJob", True),
+        ("argoproj.io/v1alpha1", "Workflow", True),
+        ("kubeflow.org/v1beta1", "Trial", True),
+    ],
+)
+def test_a_job_takes_the_default_queue_unless_its_owner_is_of_a_kind_that_somebody_manages(
+    api: str, kind: str, takes: bool
+) -> None:
+    settings = SettingsObserved(external_frameworks=("Forest.v1.example.com",))
+    owned = job(ownerReferences=[{"apiVersion": api, "kind": kind, "name": "o", "controller": True}])
+    value = stored(read_review(review("Job", owned, group="batch")), {"team"}, settings)
+    assert (value != owned) is takes and (value["spec"]["suspend"] is True) is takes
+
+
+def test_an_empty_name_of_a_queue_is_refused_unless_it_stood_there() -> None:
+    empty = job({"kueue.x-k8s.io/queue-name": ""})
+    field = "metadata.labels[kueue.x-k8s.io/queue-name]"
+    for value, kind, group in (
+        (empty, "Job", "batch"),
+        (serving("Deployment", labels=empty["metadata"]["labels"]), "Deployment", "apps"),
+    ):
+        found = problems_of(read_review(review(kind, value, group=group)), SETTINGS)
+        assert [(one.field, one.code) for one in found] == [(field, "Invalid")], "it would run in no queue"
+    started = put(empty, ("spec", "parallelism"), 2)
+    assert problems_of(read_review(review("Job", started, group="batch", old=empty)), SETTINGS) == []
+    left = problems_of(read_review(review("Job", empty, group="batch", old=job(NAMED))), SETTINGS)
+    assert {one.field for one in left} == {field}
+    asked = read_review(review("Job", empty, group="batch"))
+    assert stored(asked, {"team"}, SETTINGS)["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default"
+
+
+def test_a_job_may_not_be_left_without_a_queue_where_its_namespace_has_a_default_one() -> None:
+    waits = put(job(NAMED), ("spec", "suspend"), True)
+    unnamed = put(waits, ("metadata", "labels"), {})
+
+    def fields(value: JsonObject, old: JsonObject, *open_to_all: str) -> list[tuple[str, str]]:
+        found = problems_of(read_review(review("Job", value, group="batch", old=old)), SETTINGS, {*open_to_all})
+        return [(one.field, one.what) for one in found]
+
+    what = "queue-name must not be empty in namespace with default queue"
+    assert fields(unnamed, waits, "team") == [("metadata.labels[kueue.x-k8s.io/queue-name]", what)]
+    assert fields(unnamed, waits, "other") == [] == fields(unnamed, unnamed, "team")
+    assert fields(put(unnamed, ("metadata", "deletionTimestamp"), "2026-01-01T00:00:00Z"), waits, "team") == []
+
+
+PODS = SettingsObserved(frameworks=("batch/job", "pod"))
+
+
+def pod(**meta: Any) -> JsonObject:
+    spec = job()["spec"]["template"]["spec"]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "team", **meta}, "spec": spec}
+
+
+def test_a_pod_takes_the_default_queue_only_where_pods_are_chosen_to_be_managed() -> None:
+    asked = read_review(review("Pod", pod(), group=""))
+    assert stored(asked, {"team"}, SETTINGS) == pod() == stored(asked, {"other"}, PODS)
+    value = stored(asked, {"team"}, PODS)
+    assert value["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default"
+    assert {"name": "kueue.x-k8s.io/admission"} in value["spec"]["schedulingGates"]
+    assert stored(asked, {"team"}, PODS, managed=False) == pod()
+    everything = stored(asked, {"team"}, SettingsObserved(without_queue=True))
+    assert everything["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default"
+
+
+def test_a_pod_of_a_job_of_something_that_serves_or_of_the_system_takes_no_default_queue() -> None:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+    by_job = pod(ownerReferences=[owner])
+    serves = pod(annotations={"kueue.x-k8s.io/pod-suspending-parent": "statefulset"})
+    system = put(pod(), ("spec", "priorityClassName"), "system-node-critical")
+    for value in (by_job, serves, system):
+        asked = read_review(review("Pod", value, group=""))
+        labels = stored(asked, {"team"}, PODS)["metadata"].get("labels", {})
+        assert "kueue.x-k8s.io/queue-name" not in labels
+
+
+SERVES = SettingsObserved(frameworks=("pod", "deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset"))
+
+
+def serving(kind: str, ready: int = 0, **meta: Any) -> JsonObject:
+    template = {"metadata": {}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    value = {"kind": kind, "metadata": {"name": "s", "namespace": "team", **meta}, "status": {"readyReplicas": ready}}
+    if kind == "LeaderWorkerSet":
+        api, spec = "leaderworkerset.x-k8s.io/v1", {"leaderWorkerTemplate": {"workerTemplate": template}}
+    else:
+        api, spec = "apps/v1", {"template": template}
+    return {"apiVersion": api, **value, "spec": spec}
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "LeaderWorkerSet"])
+def test_what_serves_takes_the_default_queue_when_it_is_made_and_later_while_nothing_of_it_is_ready(kind: str) -> None:
+    def queue_of(value: JsonObject, old: JsonObject | None = None, settings: SettingsObserved = SERVES) -> str | None:
+        asked = read_review(review(kind, value, group=value["apiVersion"].partition("/")[0], old=old))
+        found = stored(asked, {"team"}, settings)
+        assert (found != value) is ("pod-suspending-parent" in str(found))
+        return found["metadata"].get("labels", {}).get("kueue.x-k8s.io/queue-name")
+
+    fresh, ready = serving(kind), serving(kind, ready=1)
+    assert queue_of(fresh) == queue_of(fresh, old=fresh) == "default"
+    assert queue_of(ready, old=ready) is None, "its pods would be made anew, and its queue can't change"
+    assert queue_of(fresh, settings=SETTINGS) is None, "nobody has chosen that all of them are asked about"
+    owner = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "name": "l", "controller": True}
+    assert queue_of(serving(kind, ownerReferences=[owner])) is None
 
 
 def test_a_pod_with_a_queue_waits_at_the_gate_and_that_of_a_job_does_not() -> None:
@@ -331,6 +452,9 @@ async def test_the_labels_of_a_namespace_say_whether_jobs_in_it_are_managed() ->
     assert await rooms.managed("old") and not await rooms.managed("new") and not await rooms.managed("gone")
     assert await rooms.managed(""), "what is in no namespace is not chosen by one"
     assert await ManagedNamespaces(AbsentCluster(), AbsentCluster(), None).managed("any")
+    outside = Requirement(key="kubernetes.io/metadata.name", operator=Operator.NOT_IN, values=("kube-system",))
+    named = ManagedNamespaces(AbsentCluster(), AbsentCluster(), LabelSelector(expressions=(outside,)))
+    assert await named.managed("any") and not await named.managed("kube-system"), "nobody has to be asked"
 
 
 class Namespaces(AbsentCluster):

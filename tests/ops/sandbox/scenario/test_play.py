@@ -4,7 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from ops.sandbox.scenario.platform import platform
+from events.json_object import JsonObject
+from events.settings import SettingsObserved
+from ops.sandbox.embedded_cluster.failures import ApiFailure
+from ops.sandbox.embedded_cluster.kinds import BUILT_IN
+from ops.sandbox.scenario.platform import platform, suspending, validating
 from ops.sandbox.scenario.play import ScenarioStuck, play
 from ops.sandbox.scenario.script import JobStanding, Need, ScenarioBroken, load
 from tests.places import ROOT
@@ -50,6 +54,28 @@ def scenario(folder: Path, steps: str, at_most: int = 300) -> Path:
         (folder / f"{name}.yaml").write_text(text)
     (folder / "scenario.yaml").write_text(f"title: t\natMost: {at_most}\nclockScale: 20\n{NODES}steps:\n{steps}")
     return folder
+
+
+def test_a_job_without_a_queue_gets_the_default_one_of_its_namespace() -> None:
+    kind = next(one for one in BUILT_IN if one.kind == "Job")
+    value: JsonObject = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "j", "namespace": "lab"},
+        "spec": {},
+    }
+    mutate = suspending(SettingsObserved(), lambda _: {}, has_default="lab".__eq__)
+    assert mutate("CREATE", kind, value) == {
+        **value,
+        "metadata": {**value["metadata"], "labels": {"kueue.x-k8s.io/queue-name": "default"}},
+        "spec": {"suspend": True},
+    }
+    validate = validating(SettingsObserved(), has_default="lab".__eq__)
+    named = {**value, "metadata": {**value["metadata"], "uid": "u", "labels": {"kueue.x-k8s.io/queue-name": "lq"}}}
+    with pytest.raises(ApiFailure, match="queue-name must not be empty"):
+        validate("UPDATE", kind, {**named, "metadata": {**named["metadata"], "labels": {}}}, named)
+    elsewhere = {**value, "metadata": {**value["metadata"], "namespace": "other"}}
+    assert mutate("CREATE", kind, elsewhere) == elsewhere
 
 
 async def played(folder: Path, data: Path) -> list[str]:

@@ -3,10 +3,10 @@
 from events.catalogue import Fact
 from events.control import ObjectRefused
 from events.json_object import JsonObject
-from events.quota import NamespaceObserved
-from events.selector import LabelSelector
+from events.quota import LocalQueueObserved, NamespaceObserved
+from events.selector import LabelSelector, Operator, Requirement
 from events.settings import SettingsObserved
-from events.workload import WorkloadSubmitted
+from events.workload import WorkloadDeleted, WorkloadFinished, WorkloadSubmitted
 from services.applier.events.cluster_events import refusal_event
 from services.watcher.view import View
 from tests.services.watcher.pods.test_pod_members import pod
@@ -37,6 +37,16 @@ def test_in_namespaces_that_are_not_managed_nothing_is_told_of_jobs_and_pods() -
     assert view.see("Job", job()) == [], "what is known is not forgotten for that"
 
 
+def test_a_namespace_that_is_left_out_by_its_name_is_so_before_it_was_seen() -> None:
+    outside = Requirement(key="kubernetes.io/metadata.name", operator=Operator.NOT_IN, values=("kube-system",))
+    view = View(settings=SettingsObserved(managed_namespaces=LabelSelector(expressions=(outside,)), without_queue=True))
+    system = running(unnamed(job()))
+    system["metadata"]["namespace"] = "kube-system"
+    assert view.see("Job", system) == [] and view.see("Job", labelled(system, **{QUEUE: "lq"})) == []
+    assert [type(one) for one in view.see("Job", job())] == [WorkloadSubmitted], "its name says enough"
+    assert not view.chooses, "no label of a namespace can change that"
+
+
 def test_a_job_that_names_no_queue_is_told_of_only_where_all_are_managed() -> None:
     assert View().see("Job", unnamed(job())) == []
     (submitted,) = View(settings=SettingsObserved(without_queue=True)).see("Job", unnamed(job()))
@@ -45,6 +55,69 @@ def test_a_job_that_names_no_queue_is_told_of_only_where_all_are_managed() -> No
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "o", "uid": "u", "controller": True}
     made_by_another["metadata"]["ownerReferences"] = [owner]
     assert View(settings=SettingsObserved(without_queue=True)).see("Job", made_by_another) == []
+
+
+OF_TEAM = LocalQueueObserved(namespace="team", name="default", cluster_queue="cq")
+
+
+def running(value: JsonObject) -> JsonObject:
+    value["spec"]["suspend"], value["status"] = False, {"active": 1, "ready": 1}
+    return value
+
+
+def test_a_default_queue_that_comes_later_takes_no_job_that_is_there_already() -> None:
+    view = View()
+    assert view.see("Job", running(unnamed(job()))) == []
+    view.fold(OF_TEAM)
+    assert view.see("Job", running(unnamed(job()))) == [], "a new job gets its label from the webhook"
+    waiting = unnamed(job())
+    waiting["spec"]["suspend"] = True
+    assert view.see("Job", waiting) == [], "its user suspended it"
+
+
+def test_a_job_that_was_reported_in_the_default_queue_without_a_label_stays_there_also_when_that_goes() -> None:
+    view = View()
+    (submitted,) = view.see("Job", labelled(job(), **{QUEUE: "default"}))
+    assert isinstance(submitted, WorkloadSubmitted) and submitted.spec.queue == "default"
+    view.fold(OF_TEAM)
+    assert WorkloadDeleted not in [type(one) for one in view.see("Job", running(unnamed(job())))]
+    view.lose("LocalQueue", "team", "default")
+    assert view.see("Job", running(unnamed(job()))) == [], "it would be stopped, or run without quota"
+
+
+def ended(value: JsonObject) -> JsonObject:
+    value["spec"]["suspend"], value["status"] = False, {"conditions": [{"type": "Complete", "status": "True"}]}
+    return value
+
+
+def test_nothing_is_told_of_a_job_that_had_ended_before_it_was_seen() -> None:
+    assert View().see("Job", ended(job())) == []
+    view = View()
+    view.see("Job", job())
+    assert WorkloadFinished in [type(one) for one in view.see("Job", ended(job()))]
+    again = ended(job())
+    again["metadata"]["uid"] = "u-2"
+    assert [type(one) for one in view.see("Job", again)] == [WorkloadDeleted], "another one of its name had ended, too"
+
+
+def test_a_job_that_has_ended_ends_the_workload_that_another_manager_has_made_for_it() -> None:
+    view = View()
+    (told,) = View().see("Job", job())
+    assert isinstance(told, WorkloadSubmitted)
+    name = told.workload.partition("/")[2]
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u-1", "controller": True}
+    meta = {"name": name, "namespace": "team", "uid": "w", "ownerReferences": [owner]}
+    template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}}
+    spec = {"queueName": "lq", "podSets": [{"name": "main", "count": 2, "template": template}]}
+    view.see("Workload", {"apiVersion": "kueue.x-k8s.io/v1beta2", "metadata": meta, "spec": spec})
+    assert {WorkloadSubmitted, WorkloadFinished} <= {type(one) for one in view.see("Job", ended(job()))}
+
+
+def test_a_job_leaves_another_queue_than_the_default_one_when_it_names_none_any_more() -> None:
+    view = View()
+    view.fold(OF_TEAM)
+    view.see("Job", labelled(job(), **{QUEUE: "lq"}))
+    assert [type(one) for one in view.see("Job", unnamed(job()))] == [WorkloadDeleted]
 
 
 def owned(value: JsonObject, name: str, kind: str, owner: str, api: str = "batch/v1") -> JsonObject:

@@ -59,6 +59,23 @@ def test_it_is_the_same_for_every_kind_of_job(kind: JobKind) -> None:
     assert told(view.see(kind.place, manifest(kind, "a"))) == (5, DEFAULT)
 
 
+def test_of_several_default_priority_classes_the_lowest_counts_and_who_has_another_keeps_it() -> None:
+    def global_default(name: str, value: int) -> PriorityClassObserved:
+        return PriorityClassObserved(name=name, value=value, default=True)
+
+    view = View()
+    view.fold(global_default("a-high", 1000))
+    (before,) = view.see("Job", job())
+    view.fold(global_default("b-low", 1))
+    assert view.see("Job", job()) == [], "it has that class already"
+    other = View()
+    for one in (global_default("a-high", 1000), global_default("b-low", 1)):
+        other.fold(one)
+    (after,) = other.see("Job", job())
+    assert isinstance(before, WorkloadSubmitted) and isinstance(after, WorkloadSubmitted)
+    assert (before.spec.priority, after.spec.priority) == (1000, 1)
+
+
 def test_who_was_there_before_the_class_is_left_alone_and_who_has_it_keeps_it() -> None:
     view = View()
     assert told(view.see("Job", job())) == (0, None)
