@@ -7,12 +7,12 @@ import msgspec
 from events.amount import Requests, add_requests, scale_requests
 from events.quota import ClusterQueueObserved, StopPolicy
 from projections.devices.state import DeviceState, config_of
-from projections.queues.pending_queues import PendingQueues
 from projections.queues.state import QueueState
 from projections.quota.adjusted_pods import adjusted
 from projections.quota.effective_requests import has_quota_of_pods, pod_set_requests
 from projections.workloads.conditions import GATED, PENDING, SILENT
 from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
+from projections.workloads.variants import as_shown
 
 _NOT_PENDING = frozenset({"Deactivated", GATED, "OnHold"})
 """Reasons to be parked under which Kueue does not even keep a workload in its queue."""
@@ -91,22 +91,25 @@ class Unadmitted(msgspec.Struct, frozen=True):
 
 
 def unadmitted(world: QueueState) -> Iterator[Unadmitted]:
-    """All workloads that are not admitted and have not finished."""
+    """All workloads that are not admitted and have not finished; of one with variants what it shows, and none of these."""
     for local_queue_key, keys in world.by_local_queue.items():
         local_queue = world.local_queues.get(local_queue_key)
         name = local_queue.cluster_queue if local_queue is not None else ""
         for key in keys:
             workload = world.workloads[key]
-            if workload.finished or workload.admitted or workload.in_cluster.discarded:
+            if workload.finished or workload.spec.variant_of or workload.in_cluster.discarded:
+                continue
+            workload = as_shown(world, workload)
+            if workload.admitted:
                 continue
             if workload.admission is not None:
                 yield Unadmitted(local_queue_key, workload.admission.cluster_queue, UNSATISFIED_CHECKS)
             else:
-                yield Unadmitted(local_queue_key, name, NO_RESERVATION, _cause(world.lines, workload))
+                yield Unadmitted(local_queue_key, name, NO_RESERVATION, _cause(world, workload))
 
 
-def _cause(lines: PendingQueues, workload: Workload) -> str:
-    parked = lines.of(workload.line).parked_as(workload.key)
+def _cause(world: QueueState, workload: Workload) -> str:
+    parked = world.lines.of(workload.line).parked_as(workload.key)
     if parked is not None and parked in SILENT:
         return parked
     why = workload.condition(QUOTA_RESERVED)
