@@ -10,13 +10,20 @@ from projections.devices.state import DeviceState, config_of
 from projections.queues.state import QueueState
 from projections.quota.adjusted_pods import adjusted
 from projections.quota.effective_requests import has_quota_of_pods, pod_set_requests
-from projections.workloads.conditions import GATED, PENDING, SILENT
+from projections.workloads.conditions import (
+    DELAYED_TOPOLOGY,
+    GATED,
+    NO_RESERVATION,
+    PENDING,
+    SILENT,
+    UNSATISFIED_CHECKS,
+)
 from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
+from projections.workloads.second_pass import needs_second_pass
 from projections.workloads.variants import as_shown
 
 _NOT_PENDING = frozenset({"Deactivated", GATED, "OnHold"})
 """Reasons to be parked under which Kueue does not even keep a workload in its queue."""
-NO_RESERVATION, UNSATISFIED_CHECKS = "NoReservation", "UnsatisfiedAdmissionChecks"
 
 
 def in_line(world: QueueState, cluster_queue: str) -> list[str]:
@@ -103,7 +110,8 @@ def unadmitted(world: QueueState) -> Iterator[Unadmitted]:
             if workload.admitted:
                 continue
             if workload.admission is not None:
-                yield Unadmitted(local_queue_key, workload.admission.cluster_queue, UNSATISFIED_CHECKS)
+                lacks = DELAYED_TOPOLOGY if needs_second_pass(workload) else UNSATISFIED_CHECKS
+                yield Unadmitted(local_queue_key, workload.admission.cluster_queue, lacks)
             else:
                 yield Unadmitted(local_queue_key, name, NO_RESERVATION, _cause(world, workload))
 

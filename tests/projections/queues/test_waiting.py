@@ -6,8 +6,10 @@ from events.control import ObjectRemoved
 from events.pod_set import ContainerShape, PodShape
 from events.quota import RuntimeClassObserved, StopPolicy
 from events.workload import PodsReclaimed
-from projections.queues.waiting import asked, beside, in_line
+from projections.queues.waiting import asked, beside, in_line, unadmitted
+from tests.cases.situation import played
 from tests.projections.quota.test_adjusted_pods import asking, limits, platform
+from tests.services.admitter.test_second_pass import WAITING
 
 
 def test_what_a_queue_is_asked_for_is_what_it_would_be_charged_for_the_pods_that_are_left() -> None:
@@ -49,3 +51,12 @@ def test_whose_local_queue_is_held_or_gone_neither_is_in_line_nor_waits_beside_i
     assert in_line(world, "cq") + beside(world, "cq") == ["team/w"]
     story.told(ObjectRemoved(kind="LocalQueue", namespace="team", name="lq"))
     assert in_line(world, "cq") + beside(world, "cq") == []
+
+
+def test_what_keeps_one_that_has_quota_from_running_are_its_checks_and_then_that_its_pods_are_placed() -> None:
+    unready = played({**WAITING, "running": {"new": {**WAITING["running"]["new"], "ready": []}}})
+    assert [(one.reason, one.cause) for one in unadmitted(unready.world)] == [("UnsatisfiedAdmissionChecks", "")]
+    unplaced = played({**WAITING, "nodes": {"x1": {"pool": "gpu", "cpu": 1}}})
+    told = unplaced.world.workloads["default/new"].conditions["Admitted"].reason
+    assert [(one.reason, one.cause) for one in unadmitted(unplaced.world)] == [(told, "")]
+    assert told == "PendingDelayedTopologyRequests"
