@@ -17,10 +17,11 @@ from projections.workloads.conditions import (
     PENDING,
     SILENT,
     UNSATISFIED_CHECKS,
+    shown_reason,
 )
 from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
 from projections.workloads.second_pass import needs_second_pass
-from projections.workloads.variants import as_shown
+from projections.workloads.variants import as_shown, variants_of
 
 _NOT_PENDING = frozenset({"Deactivated", GATED, "OnHold"})
 """Reasons to be parked under which Kueue does not even keep a workload in its queue."""
@@ -117,8 +118,14 @@ def unadmitted(world: QueueState) -> Iterator[Unadmitted]:
 
 
 def _cause(world: QueueState, workload: Workload) -> str:
+    tried = [one for one in variants_of(world, workload.key) if one.spec.active and not one.reserved]
+    if tried:
+        workload = tried[0]
     parked = world.lines.of(workload.line).parked_as(workload.key)
     if parked is not None and parked in SILENT:
         return parked
     why = workload.condition(QUOTA_RESERVED)
-    return PENDING if why is None else why.reason
+    if why is None or why.reason == shown_reason(world.settings, PENDING):
+        # Nothing is written of who was set aside with others of its class: it stands as the one that was tried.
+        return parked or PENDING
+    return why.reason

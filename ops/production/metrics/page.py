@@ -92,8 +92,9 @@ of each kind, and 16 tracked values of each.
   nothing on the log, and Kueue counts such cycles as inadmissible. In the same way `kueue_preemption_target_recomputations_total` counts a
   repeated search once while it comes out the same cycle after cycle, and one of a workload that is parked with others that ask for the same,
   and is tried for them, only if it comes to anything.
-* `kueue_unadmitted_workloads` has two more causes: `ExceedsCardCapacity`, and `Backoff` of who was evicted and must wait. A workload that
-  has quota and waits for its cards is one of `UnsatisfiedAdmissionChecks`.
+* `kueue_unadmitted_workloads` has more causes: `ExceedsCardCapacity`, `BudgetExhausted`, and `Backoff`, `WaitingForReplacementPods` and `NodeFailures` of
+  who was evicted and must wait. A workload that has quota and waits for its cards is one of `UnsatisfiedAdmissionChecks`. Who is set beside the line with
+  others that ask for the same has their cause; Kueue leaves such a one at the cause that it had before.
 * `kueue_finished_workloads_total` counts jobs: a slice of an elastic job that another one replaces has not finished, and counts in
   `kueue_replaced_workload_slices_total`. Kueue 0.17 counts it as finished.
 * The times until pods are ready are taken of every workload that is waited for, Kueue takes them of jobs alone and not of Workloads of no job.
