@@ -35,6 +35,7 @@ A fact counts as soon as it is read. Its place among the decisions is fixed by t
 otherwise. An exported count never gets smaller then, and is right again with the next ones.
 
 <a id="queues-gone"></a>The series of a cluster queue or local queue go with it, as under Kueue; those of one of its name that comes later begin at 0.
+Only `kueue_unadmitted_workloads` names a cluster queue that is not there, for as long as a local queue that somebody waits in leads to it.
 
 <a id="divided"></a>On a [divided log](scale.md) each partition counts what it decides, and a process exports the sum over those that it folds; `kuelog_commits_total`
 and `kuelog_events_total` name each. A workload counts in the partition that decided about it first; of one that was never decided about, nothing

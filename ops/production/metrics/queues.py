@@ -102,7 +102,8 @@ def waiting(world: World, at: Millis) -> Iterator[Metric]:
     why: Counter[Values] = Counter()
     locally: Counter[Values] = Counter()
     for one, count in Counter(unadmitted(world)).items():
-        if one.cluster_queue in world.cluster_queues:
+        if one.cluster_queue:
+            # Also where there is none of this name: that is what they wait for.
             why[one.cluster_queue, one.reason, one.cause] += count
         if one.local_queue in world.local_queues:
             locally[*_local_queue_labels(one.local_queue), one.cluster_queue, one.reason, one.cause] += count
