@@ -35,6 +35,8 @@ A fact counts as soon as it is read. Its place among the decisions is fixed by t
 otherwise. An exported count never gets smaller then, and is right again with the next ones.
 
 <a id="queues-gone"></a>The series of a cluster queue or local queue go with it, as under Kueue; those of one of its name that comes later begin at 0.
+Of its workloads, which may go on after it, nothing is counted under its name until then. What was counted of a cohort goes with its Cohort, and begins at 0 where
+queues still name it.
 Only `kueue_unadmitted_workloads` names a cluster queue that is not there, for as long as a local queue that somebody waits in leads to it.
 
 <a id="divided"></a>On a [divided log](scale.md) each partition counts what it decides, and a process exports the sum over those that it folds; `kuelog_commits_total`
@@ -99,7 +101,7 @@ of each kind, and 16 tracked values of each.
 * `kueue_finished_workloads_total` counts jobs: a slice of an elastic job that another one replaces has not finished, and counts in
   `kueue_replaced_workload_slices_total`. Kueue 0.17 counts it as finished.
 * The times until pods are ready are taken of every workload that is waited for, Kueue takes them of jobs alone and not of Workloads of no job.
-* Counters of queues that are gone, and of local queues that are stopped, stay, as nothing that happened is taken back; gauges of those that are gone go.
+* Counters of local queues that are stopped stay, as nothing that happened is taken back; Kueue begins them anew.
 * `replica_role` always says `standalone`: nobody leads, whoever writes first decides.
 * The quota of cohorts and the five metrics of cluster queues that Kueue exports only with `enableClusterQueueResources` are always exported.
 * Time in the `kueue_execution_time_seconds` of a workload that was taken over, or of one that ran when counting began in a saved world, begins
