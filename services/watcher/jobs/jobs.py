@@ -313,6 +313,10 @@ def queue_name(meta: ObjectMeta, around: Surroundings) -> str:
     return "default" if takes_all else ""
 
 
+_CLASS_NOT_FOUND = "WorkloadPriorityClassNotFound"
+"""The reason of Kueue's Event on such a job."""
+
+
 def priority_of(
     meta: ObjectMeta, pod_class: str | None, around: Surroundings, last: WorkloadSpec | None = None
 ) -> tuple[int, PriorityRef | None]:
@@ -331,9 +335,8 @@ def priority_of(
             return last.priority, reference
         if found is None:
             field = f"metadata.labels[{PRIORITY_CLASS}]" if workload else "priorityClassName of its pods"
-            raise Refused(
-                [problem(field, f"{kind} {name} doesn't exist", f"create it, or name one of {_names(around, kind)}")]
-            )
+            instead = f"create it, or name one of {_names(around, kind)}"
+            raise Refused([problem(field, f'{kind} "{name}" not found', instead)], _CLASS_NOT_FOUND if workload else "")
         return found.value, reference
     default = next(
         (
