@@ -6,6 +6,7 @@ import msgspec
 
 from events.amount import Requests, add_requests, scale_requests
 from events.quota import ClusterQueueObserved, StopPolicy
+from events.workload import WorkloadSpec
 from projections.devices.state import DeviceState, config_of
 from projections.queues.state import QueueState
 from projections.quota.adjusted_pods import adjusted
@@ -45,10 +46,15 @@ def beside(world: QueueState, cluster_queue: str) -> list[str]:
         key
         for key, why in line.parked.items()
         if why not in _NOT_PENDING
-        and world.workloads[key].spec.active
+        and not stays_out(world.workloads[key].spec)
         and (why != "Misconfigured" or key in line.refused)
         and _is_taken_in(world, key)
     ]
+
+
+def stays_out(spec: WorkloadSpec) -> bool:
+    """Whether no queue takes a workload in, as it stands: Kueue does not even keep it in one."""
+    return not spec.active or bool(spec.gated_by) or spec.on_hold or spec.waits_for_pods
 
 
 def _is_taken_in(world: QueueState, key: str) -> bool:

@@ -9,6 +9,7 @@ from events.pod_set import ContainerShape, PodShape
 from events.quota import RuntimeClassObserved, StopPolicy
 from events.settings import SettingsObserved
 from events.workload import PodsReclaimed
+from projections.explanation.positions import positions
 from projections.queues.waiting import asked, beside, in_line, unadmitted
 from tests.cases.situation import played
 from tests.projections.quota.test_adjusted_pods import asking, limits, platform
@@ -56,6 +57,16 @@ def test_whose_local_queue_is_held_or_gone_neither_is_in_line_nor_waits_beside_i
     assert in_line(world, "cq") + beside(world, "cq") == ["team/w"]
     story.told(ObjectRemoved(kind="LocalQueue", namespace="team", name="lq"))
     assert in_line(world, "cq") + beside(world, "cq") == []
+
+
+def test_who_waits_for_pods_of_its_group_is_in_no_queue_whether_that_takes_in_or_not() -> None:
+    story = Story().told(*small_platform(nominal=1, cards=1))
+    lacking = job("a")
+    story.told(replace(lacking, spec=replace(lacking.spec, waits_for_pods=True))).decided()
+    assert in_line(story.world, "cq") + beside(story.world, "cq") == positions(story.world, "cq", story.at) == []
+    assert [one.cause for one in unadmitted(story.world)] == ["WaitingForReplacementPods"]
+    story.told(replace(story.world.cluster_queues["cq"], stop=StopPolicy.HOLD)).decided()
+    assert in_line(story.world, "cq") + beside(story.world, "cq") == []
 
 
 def test_who_is_set_beside_the_line_with_others_that_ask_for_the_same_has_the_cause_of_the_one_that_was_tried() -> None:
