@@ -98,6 +98,14 @@ of each kind, and 16 tracked values of each.
 * `kueue_unadmitted_workloads` has more causes: `ExceedsCardCapacity`, `BudgetExhausted`, and `Backoff`, `WaitingForReplacementPods` and `NodeFailures` of
   who was evicted and must wait. A workload that has quota and waits for its cards is one of `UnsatisfiedAdmissionChecks`. Who is set beside the line with
   others that ask for the same has their cause; Kueue leaves such a one at the cause that it had before.
+* A workload that waits and whose object is being deleted is one of `kueue_unadmitted_workloads` until it is gone.
+* `kueue_evicted_workloads_total`, its like and the times of evictions have more reasons, each for an eviction that Kueue does not have or does not count as one:
+  `NoMatchingWorkload` (the job asks for other pods), `WorkloadDeleted`, `BudgetExhausted`, `DevicesRefused` and, of who moves to a better flavor, `FlavorMigration`.
+* `kueue_pods_ready_to_evicted_time_seconds` is told also where nobody waits for pods to be ready.
+* Who finishes without ever having had quota counts in `kueue_finished_workloads_total` under the queues that it waited in. Kueue leaves its cluster queue empty, and does
+  not count it in its local queue.
+* `kueue_evicted_workloads_once_total` has the label `underlying_cause`, and CPU of cohorts is in cores, as in later versions; in Kueue 0.17 the label is
+  `detailed_reason` and cohorts have thousandths of a core.
 * `kueue_finished_workloads_total` counts jobs: a slice of an elastic job that another one replaces has not finished, and counts in
   `kueue_replaced_workload_slices_total`. Kueue 0.17 counts it as finished.
 * The times until pods are ready are taken of every workload that is waited for, Kueue takes them of jobs alone and not of Workloads of no job.
