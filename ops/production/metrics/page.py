@@ -108,6 +108,7 @@ of each kind, and 16 tracked values of each.
   `detailed_reason` and cohorts have thousandths of a core.
 * `kueue_finished_workloads_total` counts jobs: a slice of an elastic job that another one replaces has not finished, and counts in
   `kueue_replaced_workload_slices_total`. Kueue 0.17 counts it as finished.
+* `multikueue_*` tell nothing of who is tried on several flavors at once (`ConcurrentAdmission`): its variants are sent to other clusters, and variants have no metrics.
 * The times until pods are ready are taken of every workload that is waited for, Kueue takes them of jobs alone and not of Workloads of no job.
 * Counters of local queues that are stopped stay, as nothing that happened is taken back; Kueue begins them anew.
 * `replica_role` always says `standalone`: nobody leads, whoever writes first decides.
