@@ -2,6 +2,7 @@
 
 from projections.counters.counted_so_far import CountedSoFar
 from projections.counters.course import course_of
+from projections.counters.gone_queues import Queue
 from projections.partitions.homes import is_divided
 from projections.partitions.state import PlacedState
 from projections.workloads.lifecycle import chain_of
@@ -40,7 +41,13 @@ def counted_in(world: PlacedState, before: CountedSoFar | None = None) -> Counte
         acting={
             parent: acting.key for parent in world.variants if (acting := acting_variant(world, parent)) is not None
         },
+        gone=() if before is None else tuple(one for one in before.gone if not _is_there(world, one)),
     )
+
+
+def _is_there(world: PlacedState, queue: Queue) -> bool:
+    kind, namespace, name = queue
+    return name in world.cluster_queues if kind == "ClusterQueue" else f"{namespace}/{name}" in world.local_queues
 
 
 def _begun(world: PlacedState) -> dict[str, str]:

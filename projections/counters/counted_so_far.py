@@ -4,6 +4,7 @@ import msgspec
 
 from projections.counters.course import Course
 from projections.counters.gate_removals import Held
+from projections.counters.gone_queues import Queue
 from projections.counters.histogram import Histogram
 from projections.counters.preemption_outcomes import Open
 from projections.counters.undecided_workloads import Creation
@@ -37,3 +38,5 @@ class CountedSoFar(msgspec.Struct, frozen=True, kw_only=True):
     """By variant the workload that it belongs to."""
     acting: dict[str, str] = {}
     """By workload the variant that it runs as."""
+    gone: tuple[Queue, ...] = ()
+    """The queues that are gone of those in which workloads may still be."""

@@ -112,7 +112,7 @@ class QueueCounters:
 
     @property
     def dropped(self) -> int:
-        """For how many queues that are gone series were dropped, since this was made."""
+        """For how many queues and cohorts that are gone series were dropped, since this was made."""
         return self._counted.dropped
 
     def settle(self) -> None:
@@ -126,6 +126,7 @@ class QueueCounters:
         self._count_creation(self._undecided.hear(event, decided=sequence > 0))
         self._count_preemptions(event)
         self._ancestry.fold(event)
+        self._counted.hear(event, self._courses.values())
         match event:
             case WorkloadSubmitted():
                 self._submit(event, at)
@@ -150,8 +151,6 @@ class QueueCounters:
                 self._see_pod(event, at)
             case ObjectRemoved(kind="Pod"):
                 self._gates.gone(event.namespace, event.name)
-            case ObjectRemoved(kind="ClusterQueue" | "LocalQueue"):
-                self._counted.drop(event)
             case WorkloadSliceReplaced() | WorkloadSliceDropped():
                 replaced = self._courses.get(event.workload)
                 if isinstance(event, WorkloadSliceReplaced) and replaced is not None:
@@ -377,6 +376,7 @@ class QueueCounters:
             divided=self._undecided.divided,
             variants=self._variants.parents,
             acting=self._variants.acting,
+            gone=tuple(self._counted.gone.known),
         )
 
     def begin_at(self, saved: CountedSoFar) -> None:
@@ -394,6 +394,7 @@ class QueueCounters:
         self.skipped.by_queue.update(saved.skipped)
         self._undecided.begin_at(saved.undecided, divided=saved.divided)
         self._variants.begin_at(saved.variants, saved.acting)
+        self._counted.gone.known.update(dict.fromkeys(saved.gone))
 
 
 _UNTIL_READY = "until ready"  # Whether it is waited for pods: only then is it told how long they took to be ready.

@@ -1,9 +1,13 @@
 """Counts and histograms by name and labels, to which something is added and from which the last can be taken back."""
 
+from collections.abc import Iterable
+
+from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
 from events.event import Millis
 from projections.counters.counted_so_far import Series
 from projections.counters.course import Course, name_and_namespace
+from projections.counters.gone_queues import GoneQueues, Queue
 from projections.counters.histogram import (
     HOURS,
     LONGER,
@@ -28,11 +32,11 @@ BOUNDS: dict[str, Bounds] = {
     "kueue_workload_creation_latency_seconds": SHORT,
 }
 """Of histograms whose buckets are others than `HOURS`."""
-_OF_LOCAL_QUEUES = "kueue_local_queue_"
+_OF_LOCAL_QUEUES, _OF_COHORTS = "kueue_local_queue_", "kueue_cohort_subtree_admitted_workloads_total"
+_HAVE_SERIES = frozenset({"ClusterQueue", "Cohort", "LocalQueue"})
 _OF_NO_QUEUE = frozenset(
     {
         "kueue_admission_attempts_total",
-        "kueue_cohort_subtree_admitted_workloads_total",
         "kueue_workload_creation_latency_seconds",
         COMMITS,
         EVENTS,
@@ -50,15 +54,20 @@ class CountedSeries:
         self.latest: dict[tuple[Series, int], Observation] = {}
         """The last observation of a workload in each bucket, since this was made: an example of what is counted there."""
         self.dropped = 0
-        """For how many queues that are gone series were dropped, since this was made."""
+        """For how many queues and cohorts that are gone series were dropped, since this was made."""
+        self.gone = GoneQueues(trail)
 
     def count(self, *series: str) -> None:
-        """One more, by name and labels."""
+        """One more, by name and labels; none of a queue that is gone."""
+        if self._is_gone(series):
+            return
         self._trail.put(self.counts, series, self.counts.get(series, 0) + 1)
 
     def took(self, name: str, took: Millis, *labels: str) -> None:
-        """One more duration of something, by name and labels."""
+        """One more duration of something, by name and labels; none of a queue that is gone."""
         series, bounds = (name, *labels), BOUNDS.get(name, HOURS)
+        if self._is_gone(series):
+            return
         before = self.times.get(series) or empty(bounds)
         self._trail.put(self.times, series, before.observed(bounds, took))
 
@@ -74,27 +83,38 @@ class CountedSeries:
         local = (f"kueue_local_queue_{what}", *name_and_namespace(course), course.priority_class)
         for name, *labels in (cluster, local):
             self.took(name, at - since, *labels)
-            if course.uid:
+            if course.uid and not self._is_gone((name, *labels)):
                 place = (name, *labels), bucket_of(BOUNDS.get(name, HOURS), seen.took)
                 self._trail.put(self.latest, place, seen)
 
-    def drop(self, queue: ObjectRemoved) -> None:
-        """Forget the series of a queue that is gone: one of its name that comes later begins at 0.
+    def hear(self, event: AnyEvent, courses: Iterable[Course]) -> None:
+        """Forget the series of a queue or a cohort that is gone: one of its name that comes later begins at 0.
 
         Rule: docs/metrics.md#queues-gone
         """
+        self.gone.hear(event, courses)
+        if not isinstance(event, ObjectRemoved) or event.kind not in _HAVE_SERIES:
+            return
+        owner = (event.kind, event.namespace, event.name)
         self.dropped += 1
-        for series in [one for one in self.counts if _is_of(one, queue)]:
+        for series in [one for one in self.counts if _owner(one) == owner]:
             self._trail.drop(self.counts, series)
-        for series in [one for one in self.times if _is_of(one, queue)]:
+        for series in [one for one in self.times if _owner(one) == owner]:
             self._trail.drop(self.times, series)
-        for place in [one for one in self.latest if _is_of(one[0], queue)]:
+        for place in [one for one in self.latest if _owner(one[0]) == owner]:
             self._trail.drop(self.latest, place)
 
+    def _is_gone(self, series: Series) -> bool:
+        return bool(self.gone.known) and _owner(series) in self.gone
 
-def _is_of(series: Series, queue: ObjectRemoved) -> bool:
+
+def _owner(series: Series) -> Queue:
+    """The queue or cohort that a series is of; nobody's name is empty."""
     family = series[0]
     if family.startswith(_OF_LOCAL_QUEUES):
-        return queue.kind == "LocalQueue" and series[1:3] == (queue.name, queue.namespace)
-    where = 2 if family == GATE_REMOVAL else 1
-    return queue.kind == "ClusterQueue" and family not in _OF_NO_QUEUE and series[where] == queue.name
+        return "LocalQueue", series[2], series[1]
+    if family == _OF_COHORTS:
+        return "Cohort", "", series[1]
+    if family in _OF_NO_QUEUE:
+        return "", "", ""
+    return "ClusterQueue", "", series[2 if family == GATE_REMOVAL else 1]

@@ -20,7 +20,7 @@ from projections.fair_sharing.state import LedgerState
 from projections.fair_sharing.usage_mode import by_usage
 from projections.queues.active_condition import ActiveCondition, check_active, cluster_queue_active, local_queue_active
 from projections.queues.state import QueueState
-from projections.queues.waiting import beside, in_line
+from projections.queues.waiting import beside, in_line, stays_out
 from projections.quota.columns import Column, Usage
 from projections.quota.node import Node
 from projections.quota.state import QuotaState
@@ -180,12 +180,15 @@ def local_queue_status(world: QueueState, key: str, tally: Tally, at: Millis) ->
 
 
 def without_cluster_queue(world: WorkloadState, key: str) -> Tally:
-    """The pending workloads of a local queue whose cluster queue does not exist."""
+    """The pending workloads of a local queue whose cluster queue does not exist.
+
+    Rule: docs/rules/queues.md#pending
+    """
     local_queue = world.local_queues[key]
     waiting = [
         one
         for one in world.by_local_queue.get(key, ())
-        if (found := world.workloads[one]).spec.active and not found.reserved and not found.finished
+        if not stays_out((found := world.workloads[one]).spec) and not found.reserved and not found.finished
     ]
     return Tally(pending=len(waiting) if local_queue.stop is StopPolicy.NONE else 0)
 

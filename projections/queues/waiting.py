@@ -6,17 +6,26 @@ import msgspec
 
 from events.amount import Requests, add_requests, scale_requests
 from events.quota import ClusterQueueObserved, StopPolicy
+from events.workload import WorkloadSpec
 from projections.devices.state import DeviceState, config_of
-from projections.queues.pending_queues import PendingQueues
 from projections.queues.state import QueueState
 from projections.quota.adjusted_pods import adjusted
 from projections.quota.effective_requests import has_quota_of_pods, pod_set_requests
-from projections.workloads.conditions import GATED, PENDING, SILENT
+from projections.workloads.conditions import (
+    DELAYED_TOPOLOGY,
+    GATED,
+    NO_RESERVATION,
+    PENDING,
+    SILENT,
+    UNSATISFIED_CHECKS,
+    shown_reason,
+)
 from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
+from projections.workloads.second_pass import needs_second_pass
+from projections.workloads.variants import as_shown, variants_of
 
 _NOT_PENDING = frozenset({"Deactivated", GATED, "OnHold"})
 """Reasons to be parked under which Kueue does not even keep a workload in its queue."""
-NO_RESERVATION, UNSATISFIED_CHECKS = "NoReservation", "UnsatisfiedAdmissionChecks"
 
 
 def in_line(world: QueueState, cluster_queue: str) -> list[str]:
@@ -37,10 +46,15 @@ def beside(world: QueueState, cluster_queue: str) -> list[str]:
         key
         for key, why in line.parked.items()
         if why not in _NOT_PENDING
-        and world.workloads[key].spec.active
+        and not stays_out(world.workloads[key].spec)
         and (why != "Misconfigured" or key in line.refused)
         and _is_taken_in(world, key)
     ]
+
+
+def stays_out(spec: WorkloadSpec) -> bool:
+    """Whether no queue takes a workload in, as it stands: Kueue does not even keep it in one."""
+    return not spec.active or bool(spec.gated_by) or spec.on_hold or spec.waits_for_pods
 
 
 def _is_taken_in(world: QueueState, key: str) -> bool:
@@ -91,23 +105,33 @@ class Unadmitted(msgspec.Struct, frozen=True):
 
 
 def unadmitted(world: QueueState) -> Iterator[Unadmitted]:
-    """All workloads that are not admitted and have not finished."""
+    """All workloads that are not admitted and have not finished; of one with variants what it shows, and none of these."""
     for local_queue_key, keys in world.by_local_queue.items():
         local_queue = world.local_queues.get(local_queue_key)
         name = local_queue.cluster_queue if local_queue is not None else ""
         for key in keys:
             workload = world.workloads[key]
-            if workload.finished or workload.admitted or workload.in_cluster.discarded:
+            if workload.finished or workload.spec.variant_of or workload.in_cluster.discarded:
+                continue
+            workload = as_shown(world, workload)
+            if workload.admitted:
                 continue
             if workload.admission is not None:
-                yield Unadmitted(local_queue_key, workload.admission.cluster_queue, UNSATISFIED_CHECKS)
+                lacks = DELAYED_TOPOLOGY if needs_second_pass(workload) else UNSATISFIED_CHECKS
+                yield Unadmitted(local_queue_key, workload.admission.cluster_queue, lacks)
             else:
-                yield Unadmitted(local_queue_key, name, NO_RESERVATION, _cause(world.lines, workload))
+                yield Unadmitted(local_queue_key, name, NO_RESERVATION, _cause(world, workload))
 
 
-def _cause(lines: PendingQueues, workload: Workload) -> str:
-    parked = lines.of(workload.line).parked_as(workload.key)
+def _cause(world: QueueState, workload: Workload) -> str:
+    tried = [one for one in variants_of(world, workload.key) if one.spec.active and not one.reserved]
+    if tried:
+        workload = tried[0]
+    parked = world.lines.of(workload.line).parked_as(workload.key)
     if parked is not None and parked in SILENT:
         return parked
     why = workload.condition(QUOTA_RESERVED)
-    return PENDING if why is None else why.reason
+    if why is None or why.reason == shown_reason(world.settings, PENDING):
+        # Nothing is written of who was set aside with others of its class: it stands as the one that was tried.
+        return parked or PENDING
+    return why.reason

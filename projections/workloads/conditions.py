@@ -29,6 +29,8 @@ EXPLICIT_STATUS = "UnadmittedWorkloadsExplicitStatus"
 GATED = "AdmissionGated"
 GATED_BY = "Admission is gated by: "
 """The beginning of the message that names the admission gates of a workload."""
+NO_RESERVATION, UNSATISFIED_CHECKS = "NoReservation", "UnsatisfiedAdmissionChecks"
+DELAYED_TOPOLOGY = "PendingDelayedTopologyRequests"
 PENDING = "PendingEvaluation"
 PENDING_MESSAGE = "Workload is pending evaluation in the scheduling queue"
 GATE_CLEARED_MESSAGE = "AdmissionGatedBy cleared, waiting for quota reservation"
@@ -118,11 +120,11 @@ def not_admitted(workload: Workload, settings: SettingsObserved, position: LogPo
     if not observed and not workload.admitted:
         return workload
     if workload.reserved and ready:
-        reason, message = "PendingDelayedTopologyRequests", "There are pending delayed topology requests"
+        reason, message = DELAYED_TOPOLOGY, "There are pending delayed topology requests"
     elif workload.reserved:
-        reason, message = "UnsatisfiedAdmissionChecks", "The workload has not all checks ready"
+        reason, message = UNSATISFIED_CHECKS, "The workload has not all checks ready"
     elif ready or observed:
-        reason, message = "NoReservation", "The workload has no reservation"
+        reason, message = NO_RESERVATION, "The workload has no reservation"
     else:
         reason = "NoReservationUnsatisfiedChecks"
         message = "The workload has no reservation and not all checks ready"

@@ -226,12 +226,13 @@ def _running(acting: Workload) -> dict[str, Condition]:
 
 
 def _waiting(world: WorkloadState, variants: list[Workload]) -> dict[str, Condition]:
-    """What each variant waits for, by the name of its flavor; the reason is that of the best one that may be tried."""
+    """What each variant waits for, by the name of its flavor; the reason is that of the best one that has no quota and may be tried."""
     told = [(one, one.condition(QUOTA_RESERVED)) for one in variants if one.spec.active] or [
         (one, one.condition(QUOTA_RESERVED)) for one in variants
     ]
     known = [found for _, found in told if found is not None]
-    reason = known[0].reason if known else shown_reason(world.settings, PENDING)
+    refused = [found.reason for one, found in told if found is not None and not one.reserved]
+    reason = refused[0] if refused else shown_reason(world.settings, PENDING)
     words = "; ".join(
         f"{flavor_of(one)}: {found.message}" for one, found in told if found is not None and found.message
     )

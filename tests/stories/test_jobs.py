@@ -132,7 +132,7 @@ async def test_a_job_that_is_not_understood_does_not_run_because_somebody_lets_i
         await stage.client.merge(JOBS, "default", "unclear", {"spec": {"suspend": False}})
         await stage.until(lambda before=before: generation(stage, "unclear") == before + 2)
         assert stage.get("jobs.batch", "default", "unclear")["spec"]["suspend"] is True
-    for reason in ("ErrWorkloadCompose", "Stopped"):
+    for reason in ("WorkloadPriorityClassNotFound", "Stopped"):
         await stage.until(lambda reason=reason: reason in told_of(stage, "unclear"))
     await stage.add(
         {

@@ -1,5 +1,7 @@
 """Variants of a workload decided about without bus or cluster: each flavor is tried at once, and a job moves to a better one."""
 
+from collections import Counter
+
 from msgspec.structs import replace
 
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, RequeueReason, WorkloadAdmitted
@@ -28,6 +30,7 @@ from events.workload import (
     CheckReported,
     CheckState,
     CheckStatus,
+    ConditionStatus,
     Owner,
     PodsGone,
     WorkloadDeleted,
@@ -39,6 +42,7 @@ from events.workload import (
 from ops.queries.explaining import explain, find_workload
 from projections.counters.counted_in_world import counted_in
 from projections.counters.queue_counters import QueueCounters
+from projections.queues.waiting import unadmitted
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from projections.workloads.lifecycle import ADMITTED, EVICTED, QUOTA_RESERVED, Workload
@@ -329,6 +333,29 @@ def test_a_job_is_counted_once_whichever_variants_it_runs_as_and_those_that_neve
     assert counted["kueue_admitted_workloads_total"] == counted["kueue_quota_reserved_workloads_total"] == 4
     evicted = {key: number for key, number in counters.counts.items() if key[0] == "kueue_evicted_workloads_total"}
     assert sum(evicted.values()) == 1 and "FlavorMigration" in next(iter(evicted))
+
+
+def stands(told: Story) -> Counter[tuple[str, str, str]]:
+    """How many are not admitted, by cluster queue, reason and cause."""
+    return Counter((one.cluster_queue, one.reason, one.cause) for one in unadmitted(told.world))
+
+
+def test_a_job_is_counted_once_among_those_that_are_not_admitted_and_not_at_all_while_it_runs() -> None:
+    told = world_with(job("first"), job("second", at=1), job("third", at=2), job("waits", at=3))
+    assert stands(told) == {("cq", "NoReservation", "WaitingForQuota"): 1}
+    told.told(WorkloadFinished(workload="team/third", reason="Succeeded")).decided()
+    assert not stands(told)
+    told.told(WorkloadSwitched(workload="team/waits", active=False)).decided()
+    told.told(stopped(told, "waits")).decided()
+    assert stands(told) == {("cq", "NoReservation", "Deactivated"): 1}
+
+
+def test_a_job_of_which_a_variant_waits_for_its_checks_shows_no_quota_and_counts_as_without() -> None:
+    told = world_with(job("a"), found=queue(flavors=FLAVORS[:1], checks=(CheckRule(name="nodes"),)))
+    assert of(told, "a", "reserved").reserved
+    shown = as_shown(told.world, told.world.workloads["team/a"]).condition(QUOTA_RESERVED)
+    assert shown is not None and (shown.status, shown.reason) == (ConditionStatus.FALSE, "PendingEvaluation")
+    assert stands(told) == {("cq", "NoReservation", "PendingEvaluation"): 1}
 
 
 def test_counters_that_were_stored_know_as_which_variant_a_job_runs() -> None:

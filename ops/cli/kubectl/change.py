@@ -11,6 +11,7 @@ from ops.cli.kubectl.cluster_options import HERE, in_namespace
 from ops.cli.kubectl.connection import (
     DryRun,
     DryRunOption,
+    Everywhere,
     ObjectsOutput,
     OutputOption,
     changed,
@@ -73,6 +74,7 @@ def delete(noun: Noun) -> Callable[..., None]:
     def command(
         names: Annotated[list[str] | None, typer.Argument(help="Their names.", autocompletion=named)] = None,
         everything: Annotated[bool, typer.Option("--all", help="All of the namespace.")] = False,
+        everywhere: Everywhere = False,
         yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask before jobs are deleted.")] = False,
         where: Where = HERE,
         dry_run: DryRunOption = DryRun.NONE,
@@ -80,7 +82,9 @@ def delete(noun: Noun) -> Callable[..., None]:
     ) -> None:
         if bool(names) is everything:
             raise refuse(f"name what to delete, or say --all: kuelog delete {noun.name} NAME")
-        space = where.space() if noun.resource.namespaced else ""
+        if names and everywhere:
+            raise refuse(f"no name is looked for in all namespaces: kuelog delete {noun.name} --all -A")
+        space = where.space() if noun.resource.namespaced and not everywhere else ""
 
         async def look(client: KubeClient) -> list[JsonObject]:
             if everything:
@@ -91,7 +95,7 @@ def delete(noun: Noun) -> Callable[..., None]:
         if noun is WORKLOAD and not yes and dry_run is DryRun.NONE:
             _confirm(found)
         for value in found:
-            with_cluster(where, lambda client, value=value: _delete(client, noun, space, value, dry_run))
+            with_cluster(where, lambda client, value=value: _delete(client, noun, value, dry_run))
             say(noun, value, "deleted", output, dry_run)
 
     command.__doc__ = f"Delete every {noun.name} that is named.\n\nExample: kuelog delete {noun.name} team-a"
@@ -108,7 +112,7 @@ def _patch(
 
 def _confirm(workloads: list[JsonObject]) -> None:
     jobs = [
-        f" - {owner['kind']} {owner['name']}, of workload {value['metadata']['name']}"
+        f" - {owner['kind']} {owner['name']}, of workload {value['metadata']['name']} in namespace {value['metadata']['namespace']}"
         for value in workloads
         for owner in value["metadata"].get("ownerReferences") or ()
     ]
@@ -118,10 +122,11 @@ def _confirm(workloads: list[JsonObject]) -> None:
             raise typer.Exit(0)
 
 
-async def _delete(client: KubeClient, noun: Noun, space: str, value: JsonObject, dry_run: DryRun) -> None:
+async def _delete(client: KubeClient, noun: Noun, value: JsonObject, dry_run: DryRun) -> None:
     """A workload goes with its job; without one it goes by itself."""
     if dry_run is DryRun.CLIENT:
         return
+    space = value["metadata"].get("namespace") or ""
     owners: list[JsonObject] = value["metadata"].get("ownerReferences") or [] if noun is WORKLOAD else []
     for owner in owners:
         try:

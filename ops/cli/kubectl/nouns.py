@@ -42,7 +42,7 @@ def _noun(kind: str, plural: str, *aliases: str, namespaced: bool = False) -> No
 
 CLUSTER_QUEUE = _noun("ClusterQueue", "clusterqueues", "cq")
 LOCAL_QUEUE = _noun("LocalQueue", "localqueues", "lq", namespaced=True)
-WORKLOAD = _noun("Workload", "workloads", "wl", "kwl", "kueueworkload", namespaced=True)
+WORKLOAD = _noun("Workload", "workloads", "wl", "kwl", "kueueworkload", "kueueworkloads", namespaced=True)
 RESOURCE_FLAVOR = _noun("ResourceFlavor", "resourceflavors", "rf", "flavor")
 NOUNS = (CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, RESOURCE_FLAVOR)
 POD = Noun(name="pod", aliases=("pods", "po"), resource=Resource(plural="pods", kind="Pod"))

@@ -35,6 +35,9 @@ A fact counts as soon as it is read. Its place among the decisions is fixed by t
 otherwise. An exported count never gets smaller then, and is right again with the next ones.
 
 <a id="queues-gone"></a>The series of a cluster queue or local queue go with it, as under Kueue; those of one of its name that comes later begin at 0.
+Of its workloads, which may go on after it, nothing is counted under its name until then. What was counted of a cohort goes with its Cohort, and begins at 0 where
+queues still name it.
+Only `kueue_unadmitted_workloads` names a cluster queue that is not there, for as long as a local queue that somebody waits in leads to it.
 
 <a id="divided"></a>On a [divided log](scale.md) each partition counts what it decides, and a process exports the sum over those that it folds; `kuelog_commits_total`
 and `kuelog_events_total` name each. A workload counts in the partition that decided about it first; of one that was never decided about, nothing
@@ -105,12 +108,22 @@ Which ones are left out is on the log; when labels change, series come and go, a
   nothing on the log, and Kueue counts such cycles as inadmissible. In the same way `kueue_preemption_target_recomputations_total` counts a
   repeated search once while it comes out the same cycle after cycle, and one of a workload that is parked with others that ask for the same,
   and is tried for them, only if it comes to anything.
-* `kueue_unadmitted_workloads` has two more causes: `ExceedsCardCapacity`, and `Backoff` of who was evicted and must wait. A workload that
-  has quota and waits for its cards is one of `UnsatisfiedAdmissionChecks`.
+* `kueue_unadmitted_workloads` has more causes: `ExceedsCardCapacity`, `BudgetExhausted`, and `Backoff`, `WaitingForReplacementPods` and `NodeFailures` of
+  who was evicted and must wait. A workload that has quota and waits for its cards is one of `UnsatisfiedAdmissionChecks`. Who is set beside the line with
+  others that ask for the same has their cause; Kueue leaves such a one at the cause that it had before.
+* A workload that waits and whose object is being deleted is one of `kueue_unadmitted_workloads` until it is gone.
+* `kueue_evicted_workloads_total`, its like and the times of evictions have more reasons, each for an eviction that Kueue does not have or does not count as one:
+  `NoMatchingWorkload` (the job asks for other pods), `WorkloadDeleted`, `BudgetExhausted`, `DevicesRefused` and, of who moves to a better flavor, `FlavorMigration`.
+* `kueue_pods_ready_to_evicted_time_seconds` is told also where nobody waits for pods to be ready.
+* Who finishes without ever having had quota counts in `kueue_finished_workloads_total` under the queues that it waited in. Kueue leaves its cluster queue empty, and does
+  not count it in its local queue.
+* `kueue_evicted_workloads_once_total` has the label `underlying_cause`, and CPU of cohorts is in cores, as in later versions; in Kueue 0.17 the label is
+  `detailed_reason` and cohorts have thousandths of a core.
 * `kueue_finished_workloads_total` counts jobs: a slice of an elastic job that another one replaces has not finished, and counts in
   `kueue_replaced_workload_slices_total`. Kueue 0.17 counts it as finished.
+* `multikueue_*` tell nothing of who is tried on several flavors at once (`ConcurrentAdmission`): its variants are sent to other clusters, and variants have no metrics.
 * The times until pods are ready are taken of every workload that is waited for, Kueue takes them of jobs alone and not of Workloads of no job.
-* Counters of queues that are gone, and of local queues that are stopped, stay, as nothing that happened is taken back; gauges of those that are gone go.
+* Counters of local queues that are stopped stay, as nothing that happened is taken back; Kueue begins them anew.
 * `replica_role` always says `standalone`: nobody leads, whoever writes first decides.
 * The quota of cohorts and the five metrics of cluster queues that Kueue exports only with `enableClusterQueueResources` are always exported.
 * Time in the `kueue_execution_time_seconds` of a workload that was taken over, or of one that ran when counting began in a saved world, begins

@@ -19,6 +19,7 @@ from projections.fair_sharing.usage_mode import by_usage
 from projections.queues.active_condition import cluster_queue_active, local_queue_active
 from projections.queues.status import FlavorUse, QueueStatus, Tally, cluster_queue_status, local_queue_status, tallies
 from projections.queues.waiting import asked, beside, in_line, unadmitted
+from projections.workloads.variants import as_shown
 from projections.world import World
 
 Rows = list[tuple[Values, float]]
@@ -101,7 +102,8 @@ def waiting(world: World, at: Millis) -> Iterator[Metric]:
     why: Counter[Values] = Counter()
     locally: Counter[Values] = Counter()
     for one, count in Counter(unadmitted(world)).items():
-        if one.cluster_queue in world.cluster_queues:
+        if one.cluster_queue:
+            # Also where there is none of this name: that is what they wait for.
             why[one.cluster_queue, one.reason, one.cause] += count
         if one.local_queue in world.local_queues:
             locally[*_local_queue_labels(one.local_queue), one.cluster_queue, one.reason, one.cause] += count
@@ -124,10 +126,10 @@ def finished(world: World) -> Iterator[Metric]:
     queues: Counter[Values] = Counter({(name,): 0 for name in world.cluster_queues})
     local: Counter[Values] = Counter({_local_queue_labels(key): 0 for key in world.local_queues})
     for workload in world.workloads.values():
-        if not workload.finished or workload.in_cluster.discarded:
+        if not workload.finished or workload.spec.variant_of or workload.in_cluster.discarded:
             continue
-        found = world.cluster_queue_of(workload)
-        name = workload.admission.cluster_queue if workload.admission is not None else found.name if found else ""
+        found, admission = world.cluster_queue_of(workload), as_shown(world, workload).admission
+        name = admission.cluster_queue if admission is not None else found.name if found else ""
         if name in world.cluster_queues:
             queues[name,] += 1
         if workload.local_queue in world.local_queues:

@@ -143,7 +143,7 @@ class Visibility:
         world = self._followed.world()
         if world is None:
             raise ApiRefusal(_NOT_READY, "ServiceUnavailable", "the log is not folded yet")
-        offset, limit = _number(request, "offset", 0), min(_number(request, "limit", LIMIT), MOST)
+        offset, limit = _number(request, "offset", 0), min(_number(request, "limit", LIMIT) or LIMIT, MOST)
         found = _waiting(world, path, self._followed.now())[offset : offset + limit]
         return {
             "kind": "PendingWorkloadsSummary",

@@ -6,8 +6,8 @@ They are derived from the workload as it is when it is written: an Event that wa
 from collections.abc import Iterable, Iterator
 
 from events.event import Millis
-from events.workload import CheckState, ConditionStatus, Member, MemberState
-from projections.workloads.conditions import GATED, PENDING
+from events.workload import CheckState, Condition, ConditionStatus, Member, MemberState
+from projections.workloads.conditions import GATED, GATED_BY, PENDING
 from projections.workloads.in_cluster import News
 from projections.workloads.lifecycle import EVICTED, QUOTA_RESERVED, REQUEUED, Workload
 from projections.workloads.slices import is_replaced
@@ -15,7 +15,7 @@ from services.applier.events.cluster_events import ClusterEvent, job_event
 from services.applier.manifests import NOT_ADMITTED
 
 _UNTOLD = frozenset({PENDING, "Pending", GATED})
-"""Why a workload has no quota, where there is nothing to say yet or the log has news of it."""
+"""Why a workload has no quota, where there is nothing to say until it is tried or the log has news of it."""
 
 
 def workload_events(workload: Workload) -> Iterator[News]:
@@ -60,7 +60,7 @@ def _pending(workload: Workload) -> Iterator[News]:
     if condition is None or condition.status is not ConditionStatus.FALSE or workload.decided <= workload.applied:
         return
     tried = workload.attempt is not None or condition.reason not in _UNTOLD
-    if tried and not workload.finished and not workload.in_cluster.discarded:
+    if tried and not _told_otherwise(condition) and not workload.finished and not workload.in_cluster.discarded:
         yield News(
             sequence=condition.since,
             at=condition.since,
@@ -68,6 +68,14 @@ def _pending(workload: Workload) -> Iterator[News]:
             message=condition.message,
             warning=True,
         )
+
+
+def _told_otherwise(condition: Condition) -> bool:
+    """Whether an Event of another kind says so, or Kueue has none for it: that somebody set it inactive, or gave it an admission gate.
+
+    Rule: docs/rules/eviction.md#deactivation
+    """
+    return condition.reason == "Deactivated" or (condition.reason == GATED and condition.message.startswith(GATED_BY))
 
 
 def created(workload: Workload, at: Millis) -> Iterator[ClusterEvent]:

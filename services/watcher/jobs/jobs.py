@@ -309,6 +309,10 @@ def _queue_name(meta: ObjectMeta, last: WorkloadSpec | None) -> str:
     return named or (DEFAULT_QUEUE if kept else "")
 
 
+_CLASS_NOT_FOUND = "WorkloadPriorityClassNotFound"
+"""The reason of Kueue's Event on such a job."""
+
+
 def priority_of(
     meta: ObjectMeta, pod_class: str | None, around: Surroundings, last: WorkloadSpec | None = None
 ) -> tuple[int, PriorityRef | None]:
@@ -327,9 +331,8 @@ def priority_of(
             return last.priority, reference
         if found is None:
             field = f"metadata.labels[{PRIORITY_CLASS}]" if workload else "priorityClassName of its pods"
-            raise Refused(
-                [problem(field, f"{kind} {name} doesn't exist", f"create it, or name one of {_names(around, kind)}")]
-            )
+            instead = f"create it, or name one of {_names(around, kind)}"
+            raise Refused([problem(field, f'{kind} "{name}" not found', instead)], _CLASS_NOT_FOUND if workload else "")
         return found.value, reference
     default = _default_class(around, None if last is None else last.priority_class)
     return (0, None) if default is None else (default.value, PriorityRef(name=default.name, workload=False))

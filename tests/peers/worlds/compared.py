@@ -144,6 +144,7 @@ MEANT = {
     "ready of no job": "Kueue takes the time until pods are ready of jobs alone, here it is taken of Workloads of no job as well: docs/metrics.md#differences",
     "any pod of its group": "Kueue says on any pod of a group what it says of the group, kuelog on the oldest",
     "names the field": "Kueue says why a group of pods makes no workload, kuelog also which field says so and what to write instead",
+    "class not found": "a job that names a WorkloadPriorityClass that is not there is told so under the reason that later versions of Kueue have for it",
     "tried in between": "Kueue may refuse somebody in passing, as between the two steps in which it evicts others, and says so in an Event",
     "said in an Event": "an Event says as well that a queue that a workload waits for takes nothing in",
     "job of the manager": "Kueue leaves the UID of the job of the manager on a copy until its job there takes it; here it has none until then: docs/rules/multikueue.md#copies",

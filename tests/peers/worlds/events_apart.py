@@ -17,6 +17,7 @@ _ONLY_HERE = {
     "Normal UpdatedWorkload": "same containers",
     "Warning Inadmissible": "said in an Event",
     "Warning OnHold": "on hold at zero",
+    "Warning WorkloadPriorityClassNotFound": "class not found",
 }
 _DISCARDED = ["Deleted deactivated workload due to elapsed retention"]
 _OF_CHECKS = ("AdmissionCheckRejected", "EvictedDueToAdmissionCheck", "EvictedDueToDeactivatedDueToAdmissionCheck")
@@ -64,6 +65,8 @@ def _of_one_side(one: Difference, about: str, said: str, there: Seen, here: Seen
     if (said, one.here) == ("Normal Deleted", _DISCARDED):
         kept = there["workloads"].get(about.removeprefix("Workload "))
         return "kept of no job" if kept is not None and not kept.get("made") else ""
+    if said == "Warning ErrWorkloadCompose" and any("WorkloadPriorityClass" in text for text in one.there or ()):
+        return "class not found"
     if one.here is None:
         return "owners of groups" if of_pod and said == "Normal Stopped" else _ONLY_THERE.get(said, "")
     return _ONLY_HERE.get(said, "")

@@ -171,6 +171,71 @@ def test_the_series_of_a_queue_go_with_it_and_those_of_others_stay() -> None:
     assert all("side" not in series and "other" not in series and "success" not in series for series in dropped)
 
 
+LOCAL_QUEUE_GONE = ObjectRemoved(kind="LocalQueue", namespace="team", name="lq")
+CLUSTER_QUEUE_GONE = ObjectRemoved(kind="ClusterQueue", name="cq")
+FINISHED = ("kueue_finished_workloads_total", "cq", "")
+FINISHED_LOCALLY = ("kueue_local_queue_finished_workloads_total", "lq", "team", "")
+
+
+def stored(counters: QueueCounters) -> QueueCounters:
+    """Counters that go on from what these hand out to be stored."""
+    counters.settle()
+    again = QueueCounters()
+    again.begin_at(msgspec.json.decode(msgspec.json.encode(counters.so_far()), type=CountedSoFar))
+    return again
+
+
+def test_of_a_queue_that_is_gone_nothing_is_counted_until_there_is_another_one_of_its_name() -> None:
+    story = CountedStory().told(*platform(nominal=2, cards=2), job("a"), job("b"), job("c"), job("d"))
+    story.decided()
+    local_queue, cluster_queue = story.world.local_queues["team/lq"], story.world.cluster_queues["cq"]
+    story.told(LOCAL_QUEUE_GONE, CLUSTER_QUEUE_GONE)
+    with story.counters.trail.trial():
+        story.counters.fold(local_queue, story.at)
+        story.counters.fold(WorkloadFinished(workload="team/d", reason="Succeeded"), story.at)
+        assert story.counters.counts[FINISHED_LOCALLY] == 1
+    story.counters = stored(story.counters)
+    for name in ("c", "d"):
+        story.told(WorkloadFinished(workload=f"team/{name}", reason="Succeeded"))
+    assert not [one for one in (*story.counters.counts, *story.counters.times) if {"cq", "lq"} & set(one)]
+    story.told(local_queue, cluster_queue, WorkloadFinished(workload="team/a", reason="Succeeded"))
+    assert (story.counters.counts[FINISHED], story.counters.counts[FINISHED_LOCALLY]) == (1, 1)
+
+
+def test_of_queues_that_are_gone_only_those_are_remembered_in_which_a_workload_was() -> None:
+    story = CountedStory().told(*platform(nominal=1, cards=1), job("a"), job("b"))
+    story.decided()
+    story.told(LOCAL_QUEUE_GONE, CLUSTER_QUEUE_GONE)
+    for number in range(5000):
+        story.counters.fold(ObjectRemoved(kind="LocalQueue", namespace="team", name=f"short-{number}"), story.at)
+    story.counters.settle()
+    assert len(story.counters.so_far().gone) < 2000
+    story.told(WorkloadFinished(workload="team/b", reason="Succeeded"))
+    assert FINISHED_LOCALLY not in story.counters.counts and FINISHED not in story.counters.counts
+
+
+def test_where_counting_begins_in_a_saved_world_queues_that_were_gone_are_gone() -> None:
+    story = CountedStory().told(*platform(nominal=1, cards=1), job("a"), job("b"))
+    story.decided()
+    story.told(LOCAL_QUEUE_GONE)
+    story.counters.settle()
+    before = story.counters.so_far()
+    story.counters = QueueCounters()
+    story.counters.begin_at(counted_in(story.world, before))
+    story.told(WorkloadFinished(workload="team/b", reason="Succeeded"))
+    assert FINISHED_LOCALLY not in story.counters.counts and story.counters.counts[FINISHED] == 1
+
+
+def test_what_was_counted_of_a_cohort_goes_with_its_object_and_begins_at_0_where_queues_still_name_it() -> None:
+    story = CountedStory().told(*platform(nominal=2, cards=2, cohort="pool"), CohortObserved(name="pool", parent="all"))
+    story.told(job("a")).decided()
+    name = "kueue_cohort_subtree_admitted_workloads_total"
+    story.told(ObjectRemoved(kind="Cohort", name="pool"))
+    assert {one: n for one, n in story.counters.counts.items() if one[0] == name} == {(name, "all", ""): 1}
+    story.told(job("b")).decided()
+    assert story.counters.counts[name, "pool", ""] == story.counters.counts[name, "all", ""] == 1
+
+
 def test_who_comes_by_another_door_is_counted_there() -> None:
     story = CountedStory().told(*platform(nominal=1, cards=2), queue("other", nominal=4))
     story.told(LocalQueueObserved(namespace="team", name="side", cluster_queue="other"))

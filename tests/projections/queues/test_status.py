@@ -20,9 +20,10 @@ from events.topology import TopologyObserved
 from events.workload import WorkloadParked, WorkloadQueued, WorkloadSwitched
 from projections.explanation.positions import positions
 from projections.queues.active_condition import ActiveCondition, cluster_queue_active, local_queue_active
-from projections.queues.status import FlavorUse, PastUse, ResourceUse
+from projections.queues.status import FlavorUse, PastUse, ResourceUse, without_cluster_queue
 from services.applier.queue_status.status_patches import QueuePlace, Statuses, status_patch
 from tests.projections.fair_sharing.cohort_world import CohortWorld
+from tests.stories.small_world import Story, job, platform
 
 FAIR = SettingsObserved(fair_sharing=True)
 
@@ -167,6 +168,17 @@ def test_a_door_to_nowhere_says_so_and_counts_who_waits_there() -> None:
     told = Statuses().changed(at.world, 0)
     assert told["LocalQueue", "team", "lq"].pending == 1  # type: ignore[union-attr]
     assert local_queue_active(at.world, "team/lq").reason == "ClusterQueueDoesNotExist"
+
+
+def test_a_local_queue_that_leads_nowhere_counts_nobody_who_would_not_be_queued_anyway() -> None:
+    story = Story().told(*platform(), LocalQueueObserved(namespace="team", name="nowhere", cluster_queue="missing"))
+    waits = job("waits", queue="nowhere")
+    kept_out = ({"gated_by": ("example.com/gate",)}, {"waits_for_pods": True}, {"on_hold": True}, {"active": False})
+    for number, asked in enumerate(kept_out):
+        other = job(f"other-{number}", queue="nowhere")
+        story.told(replace(other, spec=replace(other.spec, **asked)))
+    story.told(waits).decided()
+    assert without_cluster_queue(story.world, "team/nowhere").pending == 1
 
 
 def test_past_usage_is_shown_as_of_the_last_sampling_only() -> None:

@@ -191,7 +191,10 @@ def test_a_class_that_comes_later_gives_the_job_its_priority() -> None:
     named["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "high"
     (refused,) = view.see("Job", named)
     assert isinstance(refused, ObjectRefused)
-    assert "WorkloadPriorityClass high doesn't exist" in refused.problems[0].message
+    assert (refused.reason, refused.problems[0].message) == (
+        "WorkloadPriorityClassNotFound",
+        'WorkloadPriorityClass "high" not found',
+    )
     view.fold(PriorityClassObserved(name="high", value=7, workload=True))
     (submitted,) = view.see("Job", named)
     assert isinstance(submitted, WorkloadSubmitted) and submitted.spec.priority == 7

@@ -136,6 +136,23 @@ async def test_a_workload_is_stopped_described_and_deleted_with_its_job(kubectl:
     await kubectl.stage.until(lambda: not kubectl.stage.get("jobs.batch", "default", "first"))
 
 
+async def test_workloads_of_all_namespaces_are_deleted_with_their_jobs(
+    kubectl: Kubectl,
+) -> None:
+    stage = kubectl.stage
+    await kubectl.ask("create", "lq", "training", "-c", "team", "-n", "kube-public")
+    elsewhere = job("elsewhere", 5000)
+    elsewhere["metadata"]["namespace"] = "kube-public"
+    await stage.add(elsewhere)
+    await stage.until(lambda: len(stage.of("workloads.kueue.x-k8s.io")) == 4)
+    assert "--all" in await kubectl.ask("delete", "kueueworkloads", "x", "--all", "-A", code=2)
+    assert "--all" in await kubectl.ask("delete", "kueueworkloads", "-A", code=2)
+    asked = await kubectl.ask("delete", "kueueworkloads", "--all", "-A", say="n\n")
+    assert "Job elsewhere, of workload" in asked and "in namespace kube-public" in asked
+    await kubectl.ask("delete", "kueueworkloads", "--all", "-A", "--yes")
+    await stage.until(lambda: not stage.of("jobs.batch"))
+
+
 async def test_queues_and_flavors_are_made_from_flags(kubectl: Kubectl) -> None:
     quotas = "alpha:cpu=9;memory=36Gi,beta:cpu=18;memory=72Gi"
     words = ("--cohort", "all", "--nominal-quota", quotas, "--borrowing-limit", "alpha:cpu=1")

@@ -91,6 +91,11 @@ async def test_a_part_of_the_line_can_be_asked_for(port: int) -> None:
     assert [name for name, *_ in found] == ["b", "c"]
 
 
+async def test_a_limit_of_0_is_none_as_in_kueues_defaults(port: int) -> None:
+    found = rows(await ask(port, f"{BASE}/clusterqueues/lender/pendingworkloads?limit=0"))
+    assert [name for name, *_ in found] == ["a", "b", "c", "d"]
+
+
 async def test_a_group_of_pods_is_owned_by_its_pods() -> None:
     at = two_queues()
     at.waiting("a", door="lender")

@@ -4,6 +4,7 @@ import asyncio
 
 from msgspec.structs import replace
 
+from events.admission import AdmissionRefused, RequeueReason
 from events.json_object import JsonObject
 from events.workload import (
     CheckState,
@@ -88,6 +89,22 @@ def test_why_a_workload_waits_is_a_warning_under_its_reason() -> None:
     assert first.sequence == again.sequence, "each reason once, for its words change with every attempt"
     in_line = replace(WAITS, conditions=conditions(QuotaReserved=(FALSE, "PendingEvaluation", "")))
     assert said(in_line) == [] and said(WAITS) == []
+
+
+def test_of_who_is_set_inactive_or_gated_no_warning_comes_though_it_was_tried_before() -> None:
+    tried = AdmissionRefused(
+        workload=WAITS.key,
+        cluster_queue="cq",
+        requeue=RequeueReason.GENERIC,
+        reason="WaitingForQuota",
+        message="2 more needed",
+    )
+    inactive = conditions(QuotaReserved=(FALSE, "Deactivated", "The workload is deactivated"))
+    gated = conditions(QuotaReserved=(FALSE, "AdmissionGated", "Admission is gated by: example.com/gate"))
+    for known in (inactive, gated):
+        assert said(replace(WAITS, conditions=known)) == said(replace(WAITS, conditions=known, attempt=tried)) == []
+    blocked = conditions(QuotaReserved=(FALSE, "AdmissionGated", "Workload requires preemption, but it's gated"))
+    assert [one[0] for one in said(replace(WAITS, conditions=blocked, attempt=tried))] == ["AdmissionGated"]
 
 
 def test_a_job_hears_what_is_done_to_it() -> None:
