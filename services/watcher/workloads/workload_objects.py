@@ -33,10 +33,12 @@ from projections.quota.effective_requests import pod_requests
 from projections.topology.domains.stored_assignment import read_assignment
 from projections.workloads.lifecycle import ADMITTED, EVICTED, PODS_READY, QUOTA_RESERVED
 from projections.workloads.slices import with_fewer
+from services.validation.kinds.schema_rules import twice_named
 from services.validation.unsupported import asked_in
 from services.watcher.fields.check_states import checks_of
 from services.watcher.fields.object_reading import created_at, read
 from services.watcher.fields.pod_shapes import pod_shape
+from services.watcher.fields.problems import Refused, problem
 from services.watcher.fields.quantities import amounts
 from services.watcher.jobs.jobs import JobState, names_in, never_preempts, own_parameters
 
@@ -56,6 +58,8 @@ def names_class(value: JsonMapping) -> bool:
 def workload_state(value: JsonMapping) -> JobState:
     """The requests and status of a Workload object. Raises `Refused`."""
     found = read(value, ApiWorkload)
+    if twice := twice_named(value):
+        raise Refused([problem(one.field, one.what, one.instead) for one in twice])
     meta, spec = found.metadata, found.spec
     reference = spec.priority_class_ref
     return JobState(

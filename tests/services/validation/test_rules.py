@@ -25,6 +25,10 @@ def queue(resources: list[JsonObject] | None = None, **spec: Any) -> JsonObject:
     return an("ClusterQueue", spec={"namespaceSelector": {}, "resourceGroups": [group], **spec})
 
 
+def pods(*sets: JsonObject, **spec: Any) -> JsonObject:
+    return an("Workload", spec={"podSets": list(sets), **spec})
+
+
 QUOTA = "spec.resourceGroups[0].flavors[0].resources"
 
 
@@ -78,6 +82,16 @@ def test_a_plain_queue_is_fine() -> None:
             an("Workload", spec={"podSets": [{"count": 2, "minCount": 3}]}),
             [("Invalid", "spec.podSets[0].minCount")],
         ),
+        (pods({"count": -1}), [("Invalid", "spec.podSets[0].count")]),
+        (pods({"count": 2, "minCount": 0}), [("Invalid", "spec.podSets[0].minCount")]),
+        (pods({"count": 2, "minCount": -3}), [("Invalid", "spec.podSets[0].minCount")]),
+        (pods({}, maximumExecutionTimeSeconds=0), [("Invalid", "spec.maximumExecutionTimeSeconds")]),
+        (pods(), [("Invalid", "spec.podSets")]),
+        (pods(*({"name": f"p{index}"} for index in range(19))), [("TooMany", "spec.podSets")]),
+        (pods({"name": "a"}, {"name": "b"}, {"name": "a"}), [("Duplicate", "spec.podSets[2].name")]),
+        (pods({}, {"name": "main"}), [("Duplicate", "spec.podSets[1].name")]),
+        (pods({"name": "Work_ers"}), [("Invalid", "spec.podSets[0].name")]),
+        (pods({"name": "x" * 64}), [("TooLong", "spec.podSets[0].name")]),
         (
             an("Topology", spec={"levels": [{"nodeLabel": "kubernetes.io/hostname"}, {"nodeLabel": "rack"}]}),
             [("Invalid", "spec.levels[0].nodeLabel")],
@@ -93,6 +107,17 @@ def test_a_broken_rule_is_named_at_its_field(value: JsonObject, expected: list[t
     found = validate(value, SETTINGS)
     assert told(found) == expected
     assert all(one.severity is Severity.ERROR for one in found)
+
+
+def test_a_workload_without_pods_and_one_of_many_pod_sets_are_fine() -> None:
+    assert validate(pods({"count": 0}), SETTINGS) == []
+    assert validate(pods(*({"name": f"p{index}"} for index in range(18))), SETTINGS) == []
+
+
+def test_a_name_that_was_stored_under_older_rules_holds_nobody_up() -> None:
+    stored = pods({"name": "Work_ers"})
+    assert validate_update(stored, {**stored, "spec": {**stored["spec"], "active": False}}, SETTINGS) == []
+    assert told(validate_update(stored, pods({"name": "Work.ers"}), SETTINGS)) == [("Invalid", "spec.podSets[0].name")]
 
 
 def test_a_value_from_a_closed_list_is_answered_with_the_list() -> None:
