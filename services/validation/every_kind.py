@@ -70,6 +70,11 @@ def validate_update(old: JsonMapping, new: JsonMapping, settings: SettingsObserv
     return found
 
 
+def validate_notes(old: JsonMapping, new: JsonMapping, settings: SettingsObserved) -> list[Problem]:
+    """What is wrong with a changed object of which only the metadata changes: with what decides something there."""
+    return workload_update.note_problems(old, new, settings) if new.get("kind") == "Workload" else []
+
+
 def validate_status(old: JsonMapping, new: JsonMapping, settings: SettingsObserved) -> list[Problem]:
     """What a written status of an object of v1beta2 has wrong that it had not before: what stood there holds nobody up.
 

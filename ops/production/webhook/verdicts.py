@@ -16,7 +16,7 @@ from services.jobs.kinds.pods import labels_of
 from services.jobs.kinds.serving_rules import serving_problems
 from services.jobs.topology.topology_rules import new_topology_problems
 from services.validation.conversion.convert import GROUP, to_v1beta2, written_field
-from services.validation.every_kind import validate, validate_status, validate_update
+from services.validation.every_kind import validate, validate_notes, validate_status, validate_update
 from services.validation.problem import Problem
 from services.watcher.fields.problems import Refused
 from services.watcher.settings.cluster_objects import SIMPLE
@@ -102,7 +102,8 @@ def problems_of(request: ReviewRequest, settings: SettingsObserved) -> list[Prob
         before = to_v1beta2(old).value
         if _meant(before) == _meant(newest):
             # What was stored under older rules may still be labelled, annotated and let go.
-            return [*job_problems(old, value, settings), *elastic_problems(old, value, settings)]
+            noted = validate_notes(before, newest, settings)
+            return [*noted, *job_problems(old, value, settings), *elastic_problems(old, value, settings)]
         found = [*found, *validate_update(before, newest, settings), *job_problems(old, value, settings)]
     else:
         found = [*found, *validate(newest, settings), *job_problems(None, newest, settings)]

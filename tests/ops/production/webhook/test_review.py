@@ -308,6 +308,9 @@ def test_what_does_not_change_is_not_judged_again_nor_what_is_leaving() -> None:
     assert verdict(review("ClusterQueue", leaving, old=broken))["allowed"]
 
 
+GATED = "kueue.x-k8s.io/admission-gated-by"
+
+
 def workload(**status: Any) -> JsonObject:
     template = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
     return {
@@ -317,6 +320,31 @@ def workload(**status: Any) -> JsonObject:
         "spec": {"podSets": [{"name": "main", "count": 2, "template": template}]},
         "status": status,
     }
+
+
+BOOST = "kueue.x-k8s.io/priority-boost"
+BOOSTED = SettingsObserved(gates={"PriorityBoost": True})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "allowed"),
+    [
+        ({}, {GATED: "a.io/x"}, False),
+        ({}, {GATED: "%%%"}, False),
+        ({GATED: "a.io/x"}, {GATED: "a.io/y"}, False),
+        ({GATED: "a.io/x,a.io/y"}, {GATED: "a.io/y"}, True),
+        ({GATED: "a.io/x"}, {}, True),
+        ({GATED: "%%%"}, {GATED: "%%%", "note": "b"}, True),
+        ({}, {BOOST: "abc"}, False),
+        ({BOOST: "1"}, {BOOST: "-5"}, True),
+        ({BOOST: "abc"}, {BOOST: "abc", "note": "b"}, True),
+    ],
+)
+def test_what_is_noted_on_a_workload_is_judged_though_nothing_else_changes(
+    before: JsonObject, after: JsonObject, *, allowed: bool
+) -> None:
+    old, new = (put(workload(), ("metadata", "annotations"), notes) for notes in (before, after))
+    assert verdict(review("Workload", new, old=old), BOOSTED)["allowed"] is allowed
 
 
 def settled(state: str, *updates: JsonObject) -> JsonObject:
