@@ -2,11 +2,10 @@
 
 from events.json_object import JsonMapping, is_object, object_at
 from events.settings import SettingsObserved
-from services.validation.fields.bounds import bound_problems
 from services.validation.fields.pod_sets import container_problems, pod_set_problems
 from services.validation.fields.shape import shape_problems
 from services.validation.kinds import cluster_queue, cohort, flavor, provisioning, workload, workload_update
-from services.validation.kinds.definition_bounds import BOUNDS
+from services.validation.kinds.definition_rules import definition_problems, new_definition_problems
 from services.validation.kinds.flavor import topology_update_problems
 from services.validation.kinds.schema_rules import schema_rule_problems
 from services.validation.problem import Problem, immutable
@@ -45,8 +44,7 @@ def validate_update(old: JsonMapping, new: JsonMapping, settings: SettingsObserv
     misshapen = shape_problems(new)
     if misshapen:
         return misshapen
-    stood = definition_problems(old)
-    found = [one for one in definition_problems(new) if one not in stood]
+    found = new_definition_problems(old, new)
     new = with_defaults(new)
     found.extend(schema_rule_problems(new))
     match new.get("kind"):
@@ -83,11 +81,6 @@ def validate_status(old: JsonMapping, new: JsonMapping, settings: SettingsObserv
     found = [one for one in validate_update(old, new, settings) if one.field.startswith("status.")]
     stood = validate_update(old, old, settings) if found else []
     return [one for one in found if one not in stood]
-
-
-def definition_problems(value: JsonMapping) -> list[Problem]:
-    """What is beyond the bounds of its kind's definition; of what stands there already nothing is said again, as by the API server."""
-    return bound_problems(value, BOUNDS.get(str(value.get("kind")), {}))
 
 
 def with_defaults(value: JsonMapping) -> JsonMapping:

@@ -35,7 +35,9 @@ def why_no_dns_label(text: str) -> list[str]:
     if len(text) > _SEGMENT_AT_MOST:
         found.append(f"longer than {_SEGMENT_AT_MOST} characters")
     if _DNS_LABEL.fullmatch(text) is None:
-        found.append("a DNS label holds lower case letters, digits and '-', and begins and ends with one of the first two")
+        found.append(
+            "a DNS label holds lower case letters, digits and '-', and begins and ends with one of the first two"
+        )
     return found
 
 

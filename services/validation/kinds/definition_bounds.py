@@ -12,6 +12,9 @@ _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 DNS_LABEL = Form(f"^{_LABEL}$", "lower case letters, digits and '-', such as workers-2")
 
 BOUNDS: Mapping[str, Mapping[str, Bounds]] = {
+    "ResourceFlavor": {
+        "spec.nodeLabels": Bounds(most=8),
+    },
     "Workload": {
         "spec.podSets": Bounds(least=1),
         "spec.podSets[].name": Bounds(most=63, form=DNS_LABEL),

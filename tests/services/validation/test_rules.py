@@ -29,6 +29,11 @@ def pods(*sets: JsonObject, **spec: Any) -> JsonObject:
     return an("Workload", spec={"podSets": list(sets), **spec})
 
 
+def tolerating(**toleration: Any) -> JsonObject:
+    return an("ResourceFlavor", spec={"tolerations": [toleration]})
+
+
+TAINTS, TOLERATIONS = "spec.nodeTaints", "spec.tolerations"
 QUOTA = "spec.resourceGroups[0].flavors[0].resources"
 
 
@@ -77,6 +82,28 @@ def test_a_plain_queue_is_fine() -> None:
             an("ResourceFlavor", spec={"nodeTaints": [{"key": "a", "effect": "NoSchedule"}] * 2}),
             [("Duplicate", "spec.nodeTaints[1]")],
         ),
+        (
+            an("ResourceFlavor", spec={"nodeLabels": {f"l{index}": "a" for index in range(9)}}),
+            [("TooMany", "spec.nodeLabels")],
+        ),
+        (
+            an("ResourceFlavor", spec={"nodeTaints": [{"key": "a", "effect": ""}]}),
+            [("Required", f"{TAINTS}[0].effect")],
+        ),
+        (
+            an("ResourceFlavor", spec={"nodeTaints": [{"key": "a", "effect": "Never"}]}),
+            [("NotSupported", f"{TAINTS}[0].effect")],
+        ),
+        (tolerating(key="a", operator="Exists", value="b"), [("Invalid", f"{TOLERATIONS}[0].value")]),
+        (tolerating(operator="Equal", value="b"), [("Invalid", f"{TOLERATIONS}[0].operator")]),
+        (tolerating(value="b"), [("Invalid", f"{TOLERATIONS}[0].operator")]),
+        (tolerating(key="a", operator="Gt", value="3"), [("NotSupported", f"{TOLERATIONS}[0].operator")]),
+        (tolerating(key="a", effect="Never"), [("NotSupported", f"{TOLERATIONS}[0].effect")]),
+        (
+            tolerating(key="a", operator="Exists", effect="NoSchedule", tolerationSeconds=5),
+            [("Invalid", f"{TOLERATIONS}[0].effect")],
+        ),
+        (tolerating(key="a", operator="Exists", tolerationSeconds=5), [("Invalid", f"{TOLERATIONS}[0].effect")]),
         (an("AdmissionCheck", spec={}), [("Required", "spec.controllerName")]),
         (
             an("Workload", spec={"podSets": [{"count": 2, "minCount": 3}]}),
@@ -118,6 +145,21 @@ def test_a_name_that_was_stored_under_older_rules_holds_nobody_up() -> None:
     stored = pods({"name": "Work_ers"})
     assert validate_update(stored, {**stored, "spec": {**stored["spec"], "active": False}}, SETTINGS) == []
     assert told(validate_update(stored, pods({"name": "Work.ers"}), SETTINGS)) == [("Invalid", "spec.podSets[0].name")]
+
+
+def test_tolerations_that_pods_can_have_are_fine_and_what_stands_is_not_judged_again() -> None:
+    fine = [
+        {"operator": "Exists"},
+        {"key": "a", "value": "b"},
+        {"key": "a", "operator": "Equal", "value": "b", "effect": "NoExecute", "tolerationSeconds": 5},
+    ]
+    assert validate(an("ResourceFlavor", spec={"tolerations": fine}), SETTINGS) == []
+    stored = tolerating(key="a", operator="Exists", value="b")
+    labelled = {**stored, "spec": {**stored["spec"], "nodeLabels": {"a": "b"}}}
+    assert validate_update(stored, labelled, SETTINGS) == []
+    assert told(validate_update(stored, tolerating(key="a", operator="Exists", value="c"), SETTINGS)) == [
+        ("Invalid", f"{TOLERATIONS}[0].value")
+    ]
 
 
 def test_a_value_from_a_closed_list_is_answered_with_the_list() -> None:

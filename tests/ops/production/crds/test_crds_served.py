@@ -79,6 +79,40 @@ async def test_what_breaks_a_rule_is_refused_in_clear_words(client: KubeClient, 
         await client.create(CLUSTER_QUEUES, "", made("ClusterQueue", "bad", spec))
 
 
+FLAVORS = Resource(group=KUEUE, version="v1beta2", plural="resourceflavors", kind="ResourceFlavor", namespaced=False)
+
+
+def tolerating(**toleration: object) -> JsonObject:
+    return {"tolerations": [toleration]}
+
+
+@pytest.mark.any_cluster
+@pytest.mark.parametrize(
+    ("resource", "spec", "words"),
+    [
+        (WORKLOADS, {"podSets": [{"count": -1}]}, r"spec.podSets.*count"),
+        (WORKLOADS, {"podSets": [{"count": 1, "minCount": 0}]}, r"spec.podSets.*minCount"),
+        (WORKLOADS, {"podSets": [{"name": "A_b"}]}, r"spec.podSets.*name"),
+        (WORKLOADS, {"podSets": []}, r"spec.podSets"),
+        (WORKLOADS, {"maximumExecutionTimeSeconds": 0}, r"spec.maximumExecutionTimeSeconds"),
+        (FLAVORS, {"nodeLabels": {f"l{index}": "a" for index in range(9)}}, r"spec.nodeLabels"),
+        (FLAVORS, {"topologyName": "t"}, r"spec: .*needs at least one of nodeLabels"),
+        (FLAVORS, {"nodeTaints": [{"key": "a", "effect": "Never"}]}, r"spec.nodeTaints: .*one of the three effects"),
+        (FLAVORS, tolerating(operator="Equal", value="b"), r"spec.tolerations: .*operator has to be Exists"),
+        (FLAVORS, tolerating(key="a", operator="Exists", value="b"), r"spec.tolerations: .*takes no value"),
+        (FLAVORS, tolerating(key="a", operator="Gt", value="3"), r"spec.tolerations: .*Equal or Exists"),
+        (FLAVORS, tolerating(key="a", effect="Never"), r"spec.tolerations: .*three effects"),
+        (FLAVORS, tolerating(key="a", tolerationSeconds=5), r"spec.tolerations: .*need the effect NoExecute"),
+    ],
+)
+async def test_what_goes_beyond_bounds_or_contradicts_itself_is_refused(
+    client: KubeClient, resource: Resource, spec: JsonObject, words: str
+) -> None:
+    namespace = "default" if resource.namespaced else ""
+    with pytest.raises(ObjectInvalid, match=words):
+        await client.create(resource, namespace, made(resource.kind, "bad", spec, namespace=namespace))
+
+
 def levels(*labels: str) -> JsonObject:
     return {"levels": [{"nodeLabel": label} for label in labels]}
 

@@ -364,6 +364,15 @@ def settled(state: str, *updates: JsonObject) -> JsonObject:
             {"admissionChecks": [settled("Ready", {"name": "main", "labels": {"a": "b"}})]},
             "status.admissionChecks[0].podSetUpdates",
         ),
+        (
+            {},
+            {
+                "admissionChecks": [
+                    settled("Ready", {"name": "main", "tolerations": [{"operator": "Exists", "value": "b"}]})
+                ]
+            },
+            "status.admissionChecks[0].podSetUpdates[0].tolerations[0].value",
+        ),
         ({}, {"reclaimablePods": [{"name": "main", "count": 3}]}, "status.reclaimablePods[main].count"),
         ({}, {"clusterName": "a"}, "status.clusterName"),
         ({"nominatedClusterNames": ["b"]}, {"clusterName": "a"}, "status.clusterName"),
