@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from events.json_object import JsonObject
+from services.validation.kinds.definition_bounds import PRIORITY_CLASSES
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -66,8 +67,27 @@ _TOPOLOGY = (
         lambda spec, old: not (old or {}).get("topologyName") or spec.get("topologyName") == old["topologyName"],
     ),
 )
+_CLASS = tuple(
+    Rule(
+        f"self.group != '{group}' || self.kind == '{kind}'",
+        f"{group} has classes of its own kind: {kind}",
+        lambda found, _, group=group, kind=kind: found.get("group") != group or found.get("kind") == kind,
+    )
+    for group, kind in PRIORITY_CLASSES.items()
+)
+_PRIORITY = Rule(
+    "!has(self.priorityClassRef) || has(self.priority)",
+    "who is in a priority class needs its priority",
+    lambda spec, _: spec.get("priorityClassRef") is None or spec.get("priority") is not None,
+)
+_FEWER = Rule(
+    "!has(self.minCount) || self.minCount <= self.count",
+    "minCount is at most count",
+    lambda one, _: one.get("minCount") is None or one["minCount"] <= one["count"],
+)
 FIELD_RULES: Mapping[str, Mapping[str, tuple[Rule, ...]]] = {
     "ResourceFlavor": {"spec": _TOPOLOGY, "spec.nodeTaints": _TAINTS, "spec.tolerations": _TOLERATIONS},
+    "Workload": {"spec": (_PRIORITY,), "spec.priorityClassRef": _CLASS, "spec.podSets[]": (_FEWER,)},
 }
 """By kind and path, `[]` for the entries of a list."""
 FIELD_MEANINGS = {one.rule: one.means for paths in FIELD_RULES.values() for rules in paths.values() for one in rules}

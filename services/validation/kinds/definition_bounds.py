@@ -9,7 +9,12 @@ from collections.abc import Mapping
 from services.validation.fields.bounds import Bounds, Form
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 DNS_LABEL = Form(f"^{_LABEL}$", "lower case letters, digits and '-', such as workers-2")
+DNS_SUBDOMAIN = Form(f"^{_SUBDOMAIN}$", "lower case letters, digits, '-' and '.', such as example.com")
+_NAME = Bounds(least=1, most=253, form=DNS_SUBDOMAIN)
+PRIORITY_CLASSES = {"kueue.x-k8s.io": "WorkloadPriorityClass", "scheduling.k8s.io": "PriorityClass"}
+"""By group, the kind of class that a Workload may be in."""
 
 BOUNDS: Mapping[str, Mapping[str, Bounds]] = {
     "ResourceFlavor": {
@@ -18,6 +23,11 @@ BOUNDS: Mapping[str, Mapping[str, Bounds]] = {
     "Workload": {
         "spec.podSets": Bounds(least=1),
         "spec.podSets[].name": Bounds(most=63, form=DNS_LABEL),
+        "spec.preemptionGates[].name": Bounds(least=1, most=63),
+        "spec.priorityClassRef": Bounds(needs=("group", "kind", "name")),
+        "spec.priorityClassRef.group": Bounds(options=tuple(PRIORITY_CLASSES)),
+        "spec.priorityClassRef.kind": Bounds(options=tuple(sorted(PRIORITY_CLASSES.values()))),
+        "spec.priorityClassRef.name": _NAME,
     },
 }
 """By kind and path."""

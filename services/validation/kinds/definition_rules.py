@@ -5,12 +5,12 @@ Rule: docs/rules/objects.md#validation
 
 from collections.abc import Callable
 
-from events.json_object import JsonMapping
+from events.json_object import JsonMapping, is_object, object_at
 from services.validation.fields.bounds import bound_problems
 from services.validation.fields.shape import shape_problems
 from services.validation.kinds import flavor
-from services.validation.kinds.definition_bounds import BOUNDS
-from services.validation.problem import Problem
+from services.validation.kinds.definition_bounds import BOUNDS, PRIORITY_CLASSES
+from services.validation.problem import Problem, invalid, required
 
 
 def definition_problems(value: JsonMapping) -> list[Problem]:
@@ -26,6 +26,23 @@ def new_definition_problems(old: JsonMapping, new: JsonMapping) -> list[Problem]
     return [one for one in definition_problems(new) if one not in stood]
 
 
+def _workload(value: JsonMapping) -> list[Problem]:
+    spec = object_at(value, "spec")
+    reference, field = spec.get("priorityClassRef"), "spec.priorityClassRef"
+    if not is_object(reference):
+        return []
+    found: list[Problem] = []
+    group, kind = str(reference.get("group")), reference.get("kind")
+    meant = PRIORITY_CLASSES.get(group)
+    if meant is not None and kind in PRIORITY_CLASSES.values() and kind != meant:
+        found.append(invalid(f"{field}.kind", kind, f"{group} has no {kind}", meant))
+    if spec.get("priority") is None:
+        what = "who is in a priority class says what that comes to"
+        found.append(required("spec.priority", what, "priority: with the value of the class"))
+    return found
+
+
 _RULES: dict[str, Callable[[JsonMapping], list[Problem]]] = {
     "ResourceFlavor": flavor.definition_problems,
+    "Workload": _workload,
 }

@@ -29,6 +29,14 @@ def pods(*sets: JsonObject, **spec: Any) -> JsonObject:
     return an("Workload", spec={"podSets": list(sets), **spec})
 
 
+CLASS = "spec.priorityClassRef"
+OF_PODS: JsonObject = {"group": "scheduling.k8s.io", "kind": "PriorityClass", "name": "high"}
+
+
+def in_class(reference: JsonObject, priority: int | None = 0) -> JsonObject:
+    return pods({}, priority=priority, priorityClassRef=reference)
+
+
 def tolerating(**toleration: Any) -> JsonObject:
     return an("ResourceFlavor", spec={"tolerations": [toleration]})
 
@@ -119,6 +127,16 @@ def test_a_plain_queue_is_fine() -> None:
         (pods({}, {"name": "main"}), [("Duplicate", "spec.podSets[1].name")]),
         (pods({"name": "Work_ers"}), [("Invalid", "spec.podSets[0].name")]),
         (pods({"name": "x" * 64}), [("TooLong", "spec.podSets[0].name")]),
+        (in_class({}), [("Required", f"{CLASS}.{name}") for name in ("group", "kind", "name")]),
+        (
+            in_class({**OF_PODS, "group": "", "kind": ""}),
+            [("NotSupported", f"{CLASS}.group"), ("NotSupported", f"{CLASS}.kind")],
+        ),
+        (in_class({**OF_PODS, "kind": "WorkloadPriorityClass"}), [("Invalid", f"{CLASS}.kind")]),
+        (in_class({**OF_PODS, "group": "kueue.x-k8s.io"}), [("Invalid", f"{CLASS}.kind")]),
+        (in_class({**OF_PODS, "name": "Hi_gh"}), [("Invalid", f"{CLASS}.name")]),
+        (in_class(OF_PODS, priority=None), [("Required", "spec.priority")]),
+        (pods({}, preemptionGates=[{"name": ""}]), [("Required", "spec.preemptionGates[0].name")]),
         (
             an("Topology", spec={"levels": [{"nodeLabel": "kubernetes.io/hostname"}, {"nodeLabel": "rack"}]}),
             [("Invalid", "spec.levels[0].nodeLabel")],
@@ -202,6 +220,14 @@ def test_a_flavor_keeps_its_topology_and_may_change_what_else_it_says() -> None:
     assert validate_update(an("ResourceFlavor", spec={"nodeLabels": {"a": "b"}}), before, SETTINGS) == []
     (problem,) = validate_update(before, an("ResourceFlavor", spec={"nodeLabels": {"a": "b"}}), SETTINGS)
     assert (problem.field, problem.what) == ("spec.topologyName", "topologyName is immutable when topologyName is set")
+
+
+def test_a_workload_may_be_in_a_class_of_either_kind_and_what_it_said_before_is_not_judged_again() -> None:
+    assert validate(in_class(OF_PODS), SETTINGS) == []
+    of_kueue = {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "high"}
+    assert validate(in_class(of_kueue), SETTINGS) == []
+    stored = in_class({**OF_PODS, "group": "", "kind": ""})
+    assert validate_update(stored, {**stored, "spec": {**stored["spec"], "active": False}}, SETTINGS) == []
 
 
 def reserved(**spec: Any) -> JsonObject:

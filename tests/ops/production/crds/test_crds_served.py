@@ -82,6 +82,13 @@ async def test_what_breaks_a_rule_is_refused_in_clear_words(client: KubeClient, 
 FLAVORS = Resource(group=KUEUE, version="v1beta2", plural="resourceflavors", kind="ResourceFlavor", namespaced=False)
 
 
+OTHERS: JsonObject = {"group": "scheduling.k8s.io", "kind": "WorkloadPriorityClass", "name": "high"}
+
+
+def in_class(reference: JsonObject, **spec: object) -> JsonObject:
+    return {"podSets": [{"name": "main"}], "priorityClassRef": reference, **spec}
+
+
 def tolerating(**toleration: object) -> JsonObject:
     return {"tolerations": [toleration]}
 
@@ -95,6 +102,11 @@ def tolerating(**toleration: object) -> JsonObject:
         (WORKLOADS, {"podSets": [{"name": "A_b"}]}, r"spec.podSets.*name"),
         (WORKLOADS, {"podSets": []}, r"spec.podSets"),
         (WORKLOADS, {"maximumExecutionTimeSeconds": 0}, r"spec.maximumExecutionTimeSeconds"),
+        (WORKLOADS, in_class({"name": "high"}, priority=1), r"group"),
+        (WORKLOADS, in_class({"group": "a", "kind": "b", "name": "c"}, priority=1), r"spec.priorityClassRef.group"),
+        (WORKLOADS, in_class(OTHERS, priority=1), r"spec.priorityClassRef: .*classes of its own kind"),
+        (WORKLOADS, in_class({**OTHERS, "kind": "PriorityClass"}), r"spec: .*class needs its priority"),
+        (WORKLOADS, {"podSets": [{"count": 1, "minCount": 2}]}, r"spec.podSets\[0\]: .*at most count"),
         (FLAVORS, {"nodeLabels": {f"l{index}": "a" for index in range(9)}}, r"spec.nodeLabels"),
         (FLAVORS, {"topologyName": "t"}, r"spec: .*needs at least one of nodeLabels"),
         (FLAVORS, {"nodeTaints": [{"key": "a", "effect": "Never"}]}, r"spec.nodeTaints: .*one of the three effects"),
