@@ -110,7 +110,7 @@ class ApiCheckState(ApiStruct, frozen=True, kw_only=True):
     last_transition_time: str | None = None
     requeue_after_seconds: int | None = None
     retry_count: int | None = None
-    pod_set_updates: Annotated[tuple[ApiPodSetUpdate, ...], Meta(max_length=8)] | None = None
+    pod_set_updates: Annotated[tuple[ApiPodSetUpdate, ...], Meta(max_length=18)] | None = None
 
 
 class ApiReclaimable(ApiStruct, frozen=True, kw_only=True):

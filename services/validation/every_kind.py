@@ -8,6 +8,7 @@ from services.validation.kinds import cluster_queue, cohort, flavor, provisionin
 from services.validation.kinds.definition_rules import definition_problems, new_definition_problems
 from services.validation.kinds.flavor import topology_update_problems
 from services.validation.kinds.schema_rules import schema_rule_problems
+from services.validation.kinds.workload_status import status_problems
 from services.validation.problem import Problem, immutable
 
 
@@ -78,9 +79,14 @@ def validate_status(old: JsonMapping, new: JsonMapping, settings: SettingsObserv
 
     Rule: docs/rules/objects.md#written-status
     """
-    found = [one for one in validate_update(old, new, settings) if one.field.startswith("status.")]
-    stood = validate_update(old, old, settings) if found else []
+    found = _status_problems(old, new, settings)
+    stood = _status_problems(old, old, settings) if found else []
     return [one for one in found if one not in stood]
+
+
+def _status_problems(old: JsonMapping, new: JsonMapping, settings: SettingsObserved) -> list[Problem]:
+    found = [one for one in validate_update(old, new, settings) if one.field.startswith("status.")]
+    return found if shape_problems(new) else [*found, *status_problems(new)]
 
 
 def with_defaults(value: JsonMapping) -> JsonMapping:

@@ -12,7 +12,9 @@ _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 DNS_LABEL = Form(f"^{_LABEL}$", "lower case letters, digits and '-', such as workers-2")
 DNS_SUBDOMAIN = Form(f"^{_SUBDOMAIN}$", "lower case letters, digits, '-' and '.', such as example.com")
-_NAME = Bounds(least=1, most=253, form=DNS_SUBDOMAIN)
+NAME = Bounds(least=1, most=253, form=DNS_SUBDOMAIN)
+CHECK_NAME = Bounds(least=1, most=316)
+POD_SETS_AT_MOST = 18
 PRIORITY_CLASSES = {"kueue.x-k8s.io": "WorkloadPriorityClass", "scheduling.k8s.io": "PriorityClass"}
 """By group, the kind of class that a Workload may be in."""
 
@@ -27,7 +29,7 @@ BOUNDS: Mapping[str, Mapping[str, Bounds]] = {
         "spec.priorityClassRef": Bounds(needs=("group", "kind", "name")),
         "spec.priorityClassRef.group": Bounds(options=tuple(PRIORITY_CLASSES)),
         "spec.priorityClassRef.kind": Bounds(options=tuple(sorted(PRIORITY_CLASSES.values()))),
-        "spec.priorityClassRef.name": _NAME,
+        "spec.priorityClassRef.name": NAME,
     },
 }
 """By kind and path."""

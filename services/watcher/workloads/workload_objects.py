@@ -115,7 +115,7 @@ def workload_state(value: JsonMapping) -> JobState:
         ),
         ready=pods_ready_in(value),
         gone=given_back_in(value),
-        reclaimed={one.name: one.count for one in found.status.reclaimable_pods or ()},
+        reclaimed=_given_back(found),
         stands_still=found.status.admission is None,
         adopted=_adopted(value, found),
         checks=checks_of(value, found),
@@ -228,6 +228,11 @@ def _placement(given: ApiAssignment, pod_set: ApiPodSet | None) -> TopologyPlace
     )
 
 
+def _given_back(found: ApiWorkload) -> dict[str, int]:
+    """How many pods of each pod set are done; fewer than none would be charged beside those that are asked for."""
+    return {one.name: max(one.count, 0) for one in found.status.reclaimable_pods or ()}
+
+
 def _owner(meta: ObjectMeta) -> Owner | None:
     controller = next((one for one in meta.owner_references or () if one.controller), None)
     return None if controller is None else Owner(kind=controller.kind, name=controller.name, uid=controller.uid)
@@ -259,7 +264,7 @@ def _adopted(value: JsonMapping, found: ApiWorkload) -> AdoptedStatus | None:
         ),
         checks=checks_of(value, found),
         unhealthy_nodes=tuple(one.name for one in status.unhealthy_nodes or ()),
-        reclaimable={one.name: one.count for one in status.reclaimable_pods or ()},
+        reclaimable=_given_back(found),
         requeue_count=(requeue.count or 0) if requeue else 0,
         requeue_at=parse_timestamp(requeue.requeue_at) if requeue and requeue.requeue_at else None,
         past_execution=(status.accumulated_past_execution_time_seconds or 0) * 1000,

@@ -117,3 +117,10 @@ def test_one_that_was_queued_before_that_was_refused_goes_on_and_its_end_is_told
     assert view.see("Workload", ended) == [WorkloadFinished(workload="team/w", reason="Succeeded", message="done")]
     assert view.see("Workload", ended) == []
     assert WorkloadDeleted(workload="team/w") in view.lose("Workload", "team", "w")
+
+
+def test_fewer_pods_than_none_are_never_given_back() -> None:
+    value = workload({"count": 3}, status={"reclaimablePods": [{"name": "main", "count": -2}]})
+    state = workload_state(value)
+    assert state.reclaimed == {"main": 0}
+    assert state.adopted is not None and state.adopted.reclaimable == {"main": 0}
