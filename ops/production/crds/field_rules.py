@@ -1,11 +1,11 @@
 """Rules in CEL of what a field holds together, as the definitions bear them, and what each of them means to an API that knows no CEL."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from events.json_object import JsonObject
+from events.json_object import JsonObject, objects_at
 from services.validation.kinds.definition_bounds import PRIORITY_CLASSES
 
 
@@ -20,6 +20,13 @@ class Rule(msgspec.Struct, frozen=True):
 def _each(text: str, message: str, means: Callable[[JsonObject], bool]) -> Rule:
     """A rule for all entries of a list."""
     return Rule(f"self.all(one, {text})", message, lambda value, _: all(means(one) for one in value))
+
+
+def _limits(spec: JsonObject) -> Iterator[bool]:
+    """Of each resource of a queue, whether there is a limit to what it borrows of it."""
+    for group in objects_at(spec, "resourceGroups"):
+        for flavor in objects_at(group, "flavors"):
+            yield from (one.get("borrowingLimit") is not None for one in objects_at(flavor, "resources"))
 
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -85,7 +92,32 @@ _FEWER = Rule(
     "minCount is at most count",
     lambda one, _: one.get("minCount") is None or one["minCount"] <= one["count"],
 )
+_ONE_SOURCE = Rule(
+    "has(self.kubeConfig) != has(self.clusterProfileRef)",
+    "it is reached by one of kubeConfig and clusterProfileRef",
+    lambda one, _: (one.get("kubeConfig") is None) != (one.get("clusterProfileRef") is None),
+)
+_CLUSTERS = Rule(
+    "self.all(one, self.exists_one(other, other == one))",
+    "each cluster once",
+    lambda names, _: len(set(names)) == len(names),
+)
+_COVERED = Rule(
+    "self.flavors.all(one, size(one.resources) == size(self.coveredResources))",
+    "a flavor has quota for the resources that its group covers",
+    lambda group, _: all(len(one["resources"]) == len(group["coveredResources"]) for one in group["flavors"]),
+)
+_BORROWING = Rule(
+    "(has(self.cohortName) && self.cohortName != '') || !has(self.resourceGroups)"
+    " || self.resourceGroups.all(group, group.flavors.all(flavor, flavor.resources.all(one, !has(one.borrowingLimit))))",
+    "there is no borrowingLimit without a cohort",
+    lambda spec, _: bool(spec.get("cohortName")) or not any(_limits(spec)),
+)
 FIELD_RULES: Mapping[str, Mapping[str, tuple[Rule, ...]]] = {
+    "ClusterQueue": {"spec": (_BORROWING,), "spec.resourceGroups[]": (_COVERED,)},
+    "Cohort": {"spec.resourceGroups[]": (_COVERED,)},
+    "MultiKueueCluster": {"spec.clusterSource": (_ONE_SOURCE,)},
+    "MultiKueueConfig": {"spec.clusters": (_CLUSTERS,)},
     "ResourceFlavor": {"spec": _TOPOLOGY, "spec.nodeTaints": _TAINTS, "spec.tolerations": _TOLERATIONS},
     "Workload": {"spec": (_PRIORITY,), "spec.priorityClassRef": _CLASS, "spec.podSets[]": (_FEWER,)},
 }

@@ -33,6 +33,8 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """Each entry of the list is another one."""
     needs: tuple[str, ...] = ()
     """Fields that it has to have."""
+    told_elsewhere: bool = False
+    """Another rule of ours says it of an object, in better words or with more of them; only the definition says it so."""
 
 
 def bound_problems(value: JsonMapping, bounds: Mapping[str, Bounds]) -> list[Problem]:
@@ -40,6 +42,7 @@ def bound_problems(value: JsonMapping, bounds: Mapping[str, Bounds]) -> list[Pro
     return [
         problem
         for path, one in bounds.items()
+        if not one.told_elsewhere
         for field, found in _places(value, path.split("."), "")
         for problem in _problems(found, one, field)
     ]

@@ -5,12 +5,12 @@ Rule: docs/rules/objects.md#validation
 
 from collections.abc import Callable
 
-from events.json_object import JsonMapping, is_object, object_at
+from events.json_object import JsonMapping, array_at, is_object, object_at, objects_at
 from services.validation.fields.bounds import bound_problems
 from services.validation.fields.shape import shape_problems
 from services.validation.kinds import flavor
 from services.validation.kinds.definition_bounds import BOUNDS, PRIORITY_CLASSES
-from services.validation.problem import Problem, invalid, required
+from services.validation.problem import Problem, duplicate, forbidden, invalid, required
 
 
 def definition_problems(value: JsonMapping) -> list[Problem]:
@@ -42,7 +42,49 @@ def _workload(value: JsonMapping) -> list[Problem]:
     return found
 
 
+def _cluster_queue(value: JsonMapping) -> list[Problem]:
+    checks = "spec.admissionChecksStrategy.admissionChecks"
+    return _twice(objects_at(value, *checks.split(".")), "name", checks)
+
+
+def _provisioning(value: JsonMapping) -> list[Problem]:
+    keys = "spec.podSetUpdates.nodeSelector"
+    return _twice(objects_at(value, *keys.split(".")), "key", keys)
+
+
+def _twice(entries: list[JsonMapping], key: str, field: str) -> list[Problem]:
+    """The entries of a list that have the key of another one."""
+    keys = [one.get(key) for one in entries]
+    return [
+        duplicate(f"{field}[{index}].{key}", one, "each once")
+        for index, one in enumerate(keys)
+        if one is not None and one in keys[:index]
+    ]
+
+
+def _multikueue_cluster(value: JsonMapping) -> list[Problem]:
+    source, field = object_at(value, "spec", "clusterSource"), "spec.clusterSource"
+    said = [name for name in _SOURCES if source.get(name) is not None]
+    if len(said) > 1:
+        return [forbidden(f"{field}.{said[1]}", f"{said[0]} says already how it is reached", "one of the two")]
+    return [] if said else [required(field, "it does not say how the cluster is reached", " or ".join(_SOURCES))]
+
+
+def _multikueue_config(value: JsonMapping) -> list[Problem]:
+    names = array_at(value, "spec", "clusters")
+    return [
+        duplicate(f"spec.clusters[{index}]", name, "each cluster once")
+        for index, name in enumerate(names)
+        if name in names[:index]
+    ]
+
+
+_SOURCES = ("kubeConfig", "clusterProfileRef")
 _RULES: dict[str, Callable[[JsonMapping], list[Problem]]] = {
+    "ClusterQueue": _cluster_queue,
+    "MultiKueueCluster": _multikueue_cluster,
+    "MultiKueueConfig": _multikueue_config,
+    "ProvisioningRequestConfig": _provisioning,
     "ResourceFlavor": flavor.definition_problems,
     "Workload": _workload,
 }

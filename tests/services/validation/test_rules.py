@@ -37,6 +37,14 @@ def in_class(reference: JsonObject, priority: int | None = 0) -> JsonObject:
     return pods({}, priority=priority, priorityClassRef=reference)
 
 
+CHECKS = "spec.admissionChecksStrategy.admissionChecks"
+FROM: JsonObject = {"key": "zone", "valueFromProvisioningClassDetail": "zone"}
+
+
+def check(**spec: Any) -> JsonObject:
+    return an("AdmissionCheck", spec={"controllerName": "example.com/c", **spec})
+
+
 def tolerating(**toleration: Any) -> JsonObject:
     return an("ResourceFlavor", spec={"tolerations": [toleration]})
 
@@ -113,6 +121,69 @@ def test_a_plain_queue_is_fine() -> None:
         ),
         (tolerating(key="a", operator="Exists", tolerationSeconds=5), [("Invalid", f"{TOLERATIONS}[0].effect")]),
         (an("AdmissionCheck", spec={}), [("Required", "spec.controllerName")]),
+        (check(controllerName=""), [("Required", "spec.controllerName")]),
+        (check(controllerName="c" * 254), [("TooLong", "spec.controllerName")]),
+        (
+            check(parameters={"apiGroup": "", "kind": "", "name": ""}),
+            [("Required", f"spec.parameters.{name}") for name in ("apiGroup", "kind", "name")],
+        ),
+        (
+            check(parameters={"apiGroup": "A_b", "kind": "1", "name": "a.b"}),
+            [("Invalid", f"spec.parameters.{name}") for name in ("apiGroup", "kind", "name")],
+        ),
+        (queue(cohortName="Team_A"), [("Invalid", "spec.cohortName")]),
+        (queue(cohortName="c" * 254), [("TooLong", "spec.cohortName")]),
+        (queue(admissionScope={}), [("Required", "spec.admissionScope.admissionMode")]),
+        (queue(admissionChecksStrategy={}), [("Required", "spec.admissionChecksStrategy.admissionChecks")]),
+        (queue(admissionChecksStrategy={"admissionChecks": []}), [("Invalid", CHECKS)]),
+        (
+            queue(admissionChecksStrategy={"admissionChecks": [{"name": f"k{index}"} for index in range(65)]}),
+            [("TooMany", CHECKS)],
+        ),
+        (queue(admissionChecksStrategy={"admissionChecks": [{"name": ""}]}), [("Required", f"{CHECKS}[0].name")]),
+        (
+            queue(admissionChecksStrategy={"admissionChecks": [{"name": "k", "onFlavors": ["x86", "x86"]}]}),
+            [("Duplicate", f"{CHECKS}[0].onFlavors[1]")],
+        ),
+        (
+            queue(admissionChecksStrategy={"admissionChecks": [{"name": "k"}, {"name": "k"}]}),
+            [("Duplicate", f"{CHECKS}[1].name")],
+        ),
+        (an("Cohort", spec={"parentName": "Top_"}), [("Invalid", "spec.parentName")]),
+        (an("LocalQueue", spec={"clusterQueue": "Team_A"}), [("Invalid", "spec.clusterQueue")]),
+        (
+            an("ResourceFlavor", spec={"nodeLabels": {"a": "b"}, "topologyName": "T_"}),
+            [("Invalid", "spec.topologyName")],
+        ),
+        (pods({}, queueName="Q_"), [("Invalid", "spec.queueName")]),
+        (an("MultiKueueCluster", spec={"clusterSource": {}}), [("Required", "spec.clusterSource")]),
+        (
+            an(
+                "MultiKueueCluster",
+                spec={"clusterSource": {"kubeConfig": {"location": ""}, "clusterProfileRef": {"name": "c"}}},
+            ),
+            [
+                ("Required", "spec.clusterSource.kubeConfig.location"),
+                ("Forbidden", "spec.clusterSource.clusterProfileRef"),
+            ],
+        ),
+        (an("MultiKueueConfig", spec={"clusters": ["a", "b", "a"]}), [("Duplicate", "spec.clusters[2]")]),
+        (an("MultiKueueConfig", spec={"clusters": ["a" * 257]}), [("TooLong", "spec.clusters[0]")]),
+        (
+            an("ProvisioningRequestConfig", spec={"provisioningClassName": "c", "parameters": {"a": "b" * 256}}),
+            [("TooLong", "spec.parameters[a]")],
+        ),
+        (
+            an("ProvisioningRequestConfig", spec={"provisioningClassName": "c", "managedResources": ["cpu", "cpu"]}),
+            [("Duplicate", "spec.managedResources[1]")],
+        ),
+        (
+            an(
+                "ProvisioningRequestConfig",
+                spec={"provisioningClassName": "c", "podSetUpdates": {"nodeSelector": [FROM, FROM]}},
+            ),
+            [("Duplicate", "spec.podSetUpdates.nodeSelector[1].key")],
+        ),
         (
             an("Workload", spec={"podSets": [{"count": 2, "minCount": 3}]}),
             [("Invalid", "spec.podSets[0].minCount")],
@@ -178,6 +249,13 @@ def test_tolerations_that_pods_can_have_are_fine_and_what_stands_is_not_judged_a
     assert told(validate_update(stored, tolerating(key="a", operator="Exists", value="c"), SETTINGS)) == [
         ("Invalid", f"{TOLERATIONS}[0].value")
     ]
+
+
+def test_a_name_that_is_empty_stands_for_none() -> None:
+    assert validate(queue(cohortName=""), SETTINGS) == []
+    assert validate(an("Cohort", spec={"parentName": ""}), SETTINGS) == []
+    assert validate(an("ResourceFlavor", spec={"topologyName": ""}), SETTINGS) == []
+    assert validate(pods({}, queueName=""), SETTINGS) == []
 
 
 def test_a_value_from_a_closed_list_is_answered_with_the_list() -> None:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from events.json_object import JsonObject
-from events.json_path import look
+from events.json_path import look, put
 from ops.production.kubernetes.client import KubeClient, path_of
 from services.applier.writing import WORKLOADS
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, Resource
@@ -89,6 +89,19 @@ def in_class(reference: JsonObject, **spec: object) -> JsonObject:
     return {"podSets": [{"name": "main"}], "priorityClassRef": reference, **spec}
 
 
+COHORTS, CLUSTERS, CONFIGS = (
+    Resource(group=KUEUE, version="v1beta2", plural=plural, kind=kind, namespaced=False)
+    for plural, kind in (
+        ("cohorts", "Cohort"),
+        ("multikueueclusters", "MultiKueueCluster"),
+        ("multikueueconfigs", "MultiKueueConfig"),
+    )
+)
+OWN = {"apiGroup": "example.com", "kind": "Budget", "name": "it"}
+LIMITED = put(QUOTA, (0, "flavors", 0, "resources", 0, "borrowingLimit"), "1")
+UNEVEN = put(QUOTA, (0, "coveredResources"), ["cpu", "memory"])
+
+
 def tolerating(**toleration: object) -> JsonObject:
     return {"tolerations": [toleration]}
 
@@ -107,6 +120,16 @@ def tolerating(**toleration: object) -> JsonObject:
         (WORKLOADS, in_class(OTHERS, priority=1), r"spec.priorityClassRef: .*classes of its own kind"),
         (WORKLOADS, in_class({**OTHERS, "kind": "PriorityClass"}), r"spec: .*class needs its priority"),
         (WORKLOADS, {"podSets": [{"count": 1, "minCount": 2}]}, r"spec.podSets\[0\]: .*at most count"),
+        (CHECKS, {"controllerName": ""}, r"spec.controllerName"),
+        (CHECKS, {"controllerName": "c", "parameters": {**OWN, "kind": "1"}}, r"spec.parameters.kind"),
+        (CLUSTER_QUEUES, {"cohortName": "Team_A"}, r"spec.cohortName"),
+        (CLUSTER_QUEUES, {"admissionScope": {}}, r"admissionMode"),
+        (CLUSTER_QUEUES, {"admissionChecksStrategy": {"admissionChecks": []}}, r"admissionChecks"),
+        (CLUSTER_QUEUES, {"resourceGroups": LIMITED}, r"spec: .*without a cohort"),
+        (CLUSTER_QUEUES, {"resourceGroups": UNEVEN}, r"spec.resourceGroups\[0\]: .*resources that its group covers"),
+        (COHORTS, {"parentName": "Top_"}, r"spec.parentName"),
+        (CLUSTERS, {"clusterSource": {}}, r"spec.clusterSource: .*one of"),
+        (CONFIGS, {"clusters": ["a", "a"]}, r"spec.clusters: .*each cluster once"),
         (FLAVORS, {"nodeLabels": {f"l{index}": "a" for index in range(9)}}, r"spec.nodeLabels"),
         (FLAVORS, {"topologyName": "t"}, r"spec: .*needs at least one of nodeLabels"),
         (FLAVORS, {"nodeTaints": [{"key": "a", "effect": "Never"}]}, r"spec.nodeTaints: .*one of the three effects"),
