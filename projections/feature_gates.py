@@ -5,6 +5,7 @@ from events.settings import SettingsObserved
 DEFAULTS: dict[str, bool] = {
     "AdmissionFairSharing": True,
     "AdmissionGatedBy": True,
+    "AssignQueueLabelsForPods": True,
     "ConcurrentAdmission": False,
     "CustomMetricLabels": False,
     "DisableWaitForPodsReady": False,

@@ -41,8 +41,8 @@ class ApiPodSet(ApiStruct, frozen=True, kw_only=True):
     """One pod set of a Workload."""
 
     name: str = "main"
-    count: int = 1
-    min_count: int | None = None
+    count: Annotated[int, Meta(ge=0)] = 1
+    min_count: Annotated[int, Meta(ge=1)] | None = None
     template: PodTemplate = PodTemplate()
     topology_request: ApiTopologyRequest | None = None
 
@@ -65,8 +65,8 @@ class ApiWorkloadSpec(ApiStruct, frozen=True, kw_only=True):
     """A Workload's specification."""
 
     active: bool = True
-    maximum_execution_time_seconds: int | None = None
-    pod_sets: tuple[ApiPodSet, ...] = ()
+    maximum_execution_time_seconds: Annotated[int, Meta(ge=1)] | None = None
+    pod_sets: Annotated[tuple[ApiPodSet, ...], Meta(max_length=18)] = ()
     priority: int | None = None
     priority_class_ref: PriorityClassRef | None = None
     preemption_gates: Annotated[tuple[PreemptionGate, ...], Meta(max_length=8)] | None = None
@@ -110,7 +110,7 @@ class ApiCheckState(ApiStruct, frozen=True, kw_only=True):
     last_transition_time: str | None = None
     requeue_after_seconds: int | None = None
     retry_count: int | None = None
-    pod_set_updates: Annotated[tuple[ApiPodSetUpdate, ...], Meta(max_length=8)] | None = None
+    pod_set_updates: Annotated[tuple[ApiPodSetUpdate, ...], Meta(max_length=18)] | None = None
 
 
 class ApiReclaimable(ApiStruct, frozen=True, kw_only=True):

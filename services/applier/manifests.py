@@ -28,6 +28,7 @@ from projections.workloads.lifecycle import Workload, first_slice_name
 from projections.workloads.stops import Requeue
 from services.jobs.pod_sets.pod_set import Injection, Original
 from services.jobs.pod_sets.updates import Update
+from services.validation.fields.names import why_no_dns_label
 
 NOT_ADMITTED = "Not admitted by cluster queue"
 """What is told of a job or pod that runs and that nobody has let in."""
@@ -132,7 +133,7 @@ def _injection(
     return Injection(
         count=given.count,
         original=original,
-        labels={POD_SET: original.name, CLUSTER_QUEUE_NAME: cluster_queue, LOCAL_QUEUE_NAME: workload.spec.queue},
+        labels={POD_SET: original.name, **_queue_labels(world.settings, cluster_queue, workload.spec.queue)},
         annotations={
             **_named(workload),
             **card_pins(workload, original.name),
@@ -145,6 +146,17 @@ def _injection(
         tolerations=tuple(tolerations),
         updates=_updates(workload, original.name),
     )
+
+
+def _queue_labels(settings: SettingsObserved, cluster_queue: str, queue: str) -> dict[str, str]:
+    """The queues that let pods in; a ClusterQueue only if its name is a DNS label, as under Kueue: with a longer one no pod would be taken.
+
+    Rule: docs/rules/objects.md#queue-labels
+    """
+    if not enabled(settings, "AssignQueueLabelsForPods"):
+        return {}
+    named = {} if why_no_dns_label(cluster_queue) else {CLUSTER_QUEUE_NAME: cluster_queue}
+    return {**named, LOCAL_QUEUE_NAME: queue}
 
 
 def _named(workload: Workload) -> dict[str, str]:

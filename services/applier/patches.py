@@ -14,7 +14,6 @@ from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
 from projections.workloads.preemption_gates import has_gates_of_others, turned_by_others
 from services.applier.plan import Application
 from services.applier.workloads.workload_manifest import (
-    gates_of,
     is_of_group,
     pod_sets_digest,
     seconds_of,
@@ -24,6 +23,7 @@ from services.applier.workloads.workload_manifest import (
 from services.jobs.job_status import finished_of, is_suspended
 from services.jobs.kinds.table import JOB, TRAIN_JOB
 from services.jobs.start_stop import holds_injection, injected, restored, with_suspend
+from services.validation.fields.admission_gates import gates_of
 
 
 class JobWrite(msgspec.Struct, frozen=True, kw_only=True):
@@ -209,7 +209,17 @@ def _pods_differ(found: JsonObject, workload: Workload) -> bool:
 
 def _gates_differ(found: JsonObject, workload: Workload) -> bool:
     """Whether an object says that something else keeps it out of the queue than its job does."""
-    return object_at(found["metadata"], "annotations").get(ADMISSION_GATED_BY, "") != gates_of(workload)
+    return _shown_gates(found) != _kept_gates(found, workload)
+
+
+def _shown_gates(found: JsonMapping) -> str:
+    return str(object_at(found["metadata"], "annotations").get(ADMISSION_GATED_BY) or "")
+
+
+def _kept_gates(found: JsonMapping, workload: Workload) -> str:
+    """Those of its job's gates that an object shows: none is added to one that is there, which the webhook refuses to everybody."""
+    shown = gates_of(_shown_gates(found))
+    return ",".join(gate for gate in workload.spec.gated_by if gate in shown)
 
 
 def _priority_differs(found: JsonObject, workload: Workload) -> bool:
@@ -281,7 +291,7 @@ def changes_told(found: JsonObject, workload: Workload) -> list[str]:
     if _class_differs(found, workload):
         told.append(f"Updated workload priority class: {workload.key}")
     if _gates_differ(found, workload):
-        told.append(f'Updated workload AdmissionGatedBy to "{gates_of(workload)}"')
+        told.append(f'Updated workload AdmissionGatedBy to "{_kept_gates(found, workload)}"')
     if _pods_differ(found, workload) or not (told or _priority_differs(found, workload)):
         told.append(f"Updated not matching Workload for suspended job: {workload.key}")
     return told
@@ -299,7 +309,7 @@ def spec_patch(found: JsonObject, workload: Workload, templates: dict[str, JsonO
         if workload.reserved and not workload.admitted:
             fields[MAXIMUM_EXECUTION_TIME] = wanted.get(MAXIMUM_EXECUTION_TIME)
         return {"metadata": meta, "spec": {"priority": wanted["priority"], **fields}}
-    gates = {} if workload.in_cluster.prebuilt else {ADMISSION_GATED_BY: gates_of(workload) or None}
+    gates = {} if workload.in_cluster.prebuilt else {ADMISSION_GATED_BY: _kept_gates(found, workload) or None}
     meta["annotations"] = {POD_SETS: pod_sets_digest(workload), **gates}
     kept = {"priorityClassRef": None, MAXIMUM_EXECUTION_TIME: None, **wanted}
     kept.pop("active")

@@ -5,8 +5,10 @@ from events.settings import SettingsObserved
 from services.validation.fields.pod_sets import container_problems, pod_set_problems
 from services.validation.fields.shape import shape_problems
 from services.validation.kinds import cluster_queue, cohort, flavor, provisioning, workload, workload_update
+from services.validation.kinds.definition_rules import definition_problems, new_definition_problems
 from services.validation.kinds.flavor import topology_update_problems
 from services.validation.kinds.schema_rules import schema_rule_problems
+from services.validation.kinds.workload_status import status_problems
 from services.validation.problem import Problem, immutable
 
 
@@ -15,8 +17,9 @@ def validate(value: JsonMapping, settings: SettingsObserved) -> list[Problem]:
     misshapen = shape_problems(value)
     if misshapen:
         return misshapen
+    found = definition_problems(value)
     value = with_defaults(value)
-    found = schema_rule_problems(value)
+    found.extend(schema_rule_problems(value))
     match value.get("kind"):
         case "ClusterQueue":
             found.extend(cluster_queue.validate(value, settings))
@@ -42,8 +45,9 @@ def validate_update(old: JsonMapping, new: JsonMapping, settings: SettingsObserv
     misshapen = shape_problems(new)
     if misshapen:
         return misshapen
+    found = new_definition_problems(old, new)
     new = with_defaults(new)
-    found = schema_rule_problems(new)
+    found.extend(schema_rule_problems(new))
     match new.get("kind"):
         case "ClusterQueue":
             found.extend(cluster_queue.validate_update(with_defaults(old), new, settings))
@@ -65,14 +69,24 @@ def validate_update(old: JsonMapping, new: JsonMapping, settings: SettingsObserv
     return found
 
 
+def validate_notes(old: JsonMapping, new: JsonMapping, settings: SettingsObserved) -> list[Problem]:
+    """What is wrong with a changed object of which only the metadata changes: with what decides something there."""
+    return workload_update.note_problems(old, new, settings) if new.get("kind") == "Workload" else []
+
+
 def validate_status(old: JsonMapping, new: JsonMapping, settings: SettingsObserved) -> list[Problem]:
     """What a written status of an object of v1beta2 has wrong that it had not before: what stood there holds nobody up.
 
     Rule: docs/rules/objects.md#written-status
     """
-    found = [one for one in validate_update(old, new, settings) if one.field.startswith("status.")]
-    stood = validate_update(old, old, settings) if found else []
+    found = _status_problems(old, new, settings)
+    stood = _status_problems(old, old, settings) if found else []
     return [one for one in found if one not in stood]
+
+
+def _status_problems(old: JsonMapping, new: JsonMapping, settings: SettingsObserved) -> list[Problem]:
+    found = [one for one in validate_update(old, new, settings) if one.field.startswith("status.")]
+    return found if shape_problems(new) else [*found, *status_problems(new)]
 
 
 def with_defaults(value: JsonMapping) -> JsonMapping:

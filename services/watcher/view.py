@@ -131,7 +131,8 @@ class View:
             found = understood(lambda: self._said_of(kind, value), value)
         except Refused as refused:
             # What it says of pods and of its parent is ignored as well: the last state that was understood is kept.
-            return self.fresh([refusal(kind, value, refused, running=self._running(kind, value, refused))])
+            told = self.fresh([refusal(kind, value, refused, running=self._running(kind, value, refused))])
+            return [*told, *(self._looks.ended(value) if kind == "Workload" else ())]
         fresh = self.fresh(found)
         try:
             beside = understood(lambda: self._pods.see(kind, value), value)

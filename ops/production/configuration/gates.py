@@ -30,7 +30,6 @@ LOCKED = frozenset(
 """Gates of what Kueue always does by now: they may only be on."""
 WITHOUT_MEANING = frozenset(
     {
-        "AssignQueueLabelsForPods",
         "CleanupProvisioningRequestsOnEviction",
         "DeferRayServiceFinalizationForRedisCleanup",
         "FastQuotaReleaseInPodIntegration",

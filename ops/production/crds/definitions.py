@@ -15,6 +15,8 @@ from events.api.provisioning import ApiProvisioningRequestConfig
 from events.api.topology import ApiTopology
 from events.api.workload import ApiWorkload
 from events.json_object import JsonObject
+from ops.production.crds.bounded import with_bounds
+from ops.production.crds.field_rules import with_field_rules
 from ops.production.crds.list_keys import with_list_keys
 from ops.production.crds.open_api import OPEN, open_api
 from ops.production.crds.rules import with_rules
@@ -190,7 +192,8 @@ def _schema(definition: Definition) -> JsonObject:
     }
     if required:
         schema["required"] = required
-    return with_list_keys(definition.kind, schema)
+    kind = definition.kind
+    return with_field_rules(kind, with_bounds(kind, with_list_keys(kind, schema)))
 
 
 def _status(definition: Definition) -> JsonObject:

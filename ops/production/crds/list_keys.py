@@ -36,6 +36,7 @@ LIST_KEYS: dict[str, Keys] = {
     "LocalQueue": {**_CONDITIONS, **_USES},
     "AdmissionCheck": _CONDITIONS,
     "MultiKueueCluster": _CONDITIONS,
+    "ProvisioningRequestConfig": {"spec.podSetUpdates.nodeSelector": ("key",)},
 }
 """By kind and path, as Kueue's definitions have them (docs/rules/objects.md#versions)."""
 _WHOLE = {"ClusterQueue": ("spec.namespaceSelector",), "ResourceFlavor": ("spec.nodeLabels",)}

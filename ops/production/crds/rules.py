@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from events.json_object import JsonObject, object_at
+from ops.production.crds.field_rules import FIELD_MEANINGS
 
 _FIXED = {
     "AdmissionCheck": ("controllerName",),
@@ -68,6 +69,7 @@ MEANINGS: dict[str, Callable[[Any, Any], bool]] = {
     _EACH_ONCE["rule"]: _each_once,
     _HOST_LAST["rule"]: _host_last,
     _LEVELS_CHANGE["rule"]: _may_change,
+    **FIELD_MEANINGS,
 }
 """What each rule says of a value and of what it was before, for an API that knows no CEL."""
 _OLD_VALUES = {"whenCanBorrow": "Borrow", "whenCanPreempt": "Preempt"}

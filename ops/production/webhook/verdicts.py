@@ -19,7 +19,7 @@ from services.jobs.kinds.serving_rules import serving_problems
 from services.jobs.kinds.table import DEPLOYMENT
 from services.jobs.topology.topology_rules import new_topology_problems
 from services.validation.conversion.convert import GROUP, to_v1beta2, written_field
-from services.validation.every_kind import validate, validate_status, validate_update
+from services.validation.every_kind import validate, validate_notes, validate_status, validate_update
 from services.validation.problem import Problem, invalid
 from services.watcher.fields.problems import Refused
 from services.watcher.settings.cluster_objects import SIMPLE
@@ -115,7 +115,7 @@ def problems_of(
         before = to_v1beta2(old).value
         if _meant(before) == _meant(newest):
             # What was stored under older rules may still be labelled, annotated and let go.
-            return of_jobs
+            return [*validate_notes(before, newest, settings), *of_jobs]
         found = [*found, *validate_update(before, newest, settings), *of_jobs]
     else:
         found = [*found, *validate(newest, settings), *of_jobs]

@@ -5,6 +5,7 @@ from typing import Any
 
 from events.json_object import JsonMapping, JsonObject, array_at, is_object, object_at, objects_at
 from events.quantity import BadQuantity, from_units, to_units
+from services.validation.conversion.from_beta1 import CLASS_OF_PODS
 from services.validation.problem import ObjectWithProblems, Problem, Severity, invalid
 
 
@@ -64,6 +65,8 @@ def _workload(value: JsonObject) -> JsonObject:
             sets.append(one)
     if sets:
         spec["podSets"] = sets
+    if spec.get("priorityClassName"):
+        spec.setdefault("priorityClassSource", CLASS_OF_PODS)  # There was no other kind of class yet.
     return {**value, "spec": spec, **({"status": status} if status else {})}
 
 

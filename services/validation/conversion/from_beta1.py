@@ -6,7 +6,9 @@ from events.json_object import JsonObject, is_array, is_object
 from services.validation.conversion.field_changes import Changes, change_topologies, changed, rename
 
 _SEARCH = {"Borrow": "MayStopSearch", "Preempt": "MayStopSearch"}
-_CLASSES = {"workloadpriorityclass": "WorkloadPriorityClass", "priorityclass": "PriorityClass"}
+CLASS_OF_PODS = "scheduling.k8s.io/priorityclass"
+_CLASSES = {"kueue.x-k8s.io/workloadpriorityclass": "WorkloadPriorityClass", CLASS_OF_PODS: "PriorityClass"}
+"""Of any other source the newer version knows no class: the number stays."""
 
 
 def from_beta1(value: JsonObject) -> JsonObject:
@@ -44,9 +46,9 @@ def _local_queue_status(status: JsonObject) -> None:
 
 def _workload(spec: JsonObject) -> None:
     name, source = spec.pop("priorityClassName", ""), str(spec.pop("priorityClassSource", "") or "")
-    if name and "priorityClassRef" not in spec:
-        group, _, kind = source.partition("/")
-        spec["priorityClassRef"] = {"group": group, "kind": _CLASSES.get(kind, kind), "name": name}
+    if name and source in _CLASSES and "priorityClassRef" not in spec:
+        group = source.partition("/")[0]
+        spec["priorityClassRef"] = {"group": group, "kind": _CLASSES[source], "name": name}
 
 
 def _workload_status(status: JsonObject) -> None:

@@ -13,6 +13,7 @@ _SEGMENT_AT_MOST = 63
 _SUBDOMAIN_AT_MOST = 253
 _SEGMENT = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _PATH = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 
 
@@ -24,6 +25,18 @@ def why_no_subdomain(text: str) -> list[str]:
     if _SUBDOMAIN.fullmatch(text) is None:
         found.append(
             "a DNS subdomain holds lower case letters, digits, '-' and '.', and begins and ends with one of the first two"
+        )
+    return found
+
+
+def why_no_dns_label(text: str) -> list[str]:
+    """What keeps a text from being a DNS label, as the names of pod sets are."""
+    found: list[str] = []
+    if len(text) > _SEGMENT_AT_MOST:
+        found.append(f"longer than {_SEGMENT_AT_MOST} characters")
+    if _DNS_LABEL.fullmatch(text) is None:
+        found.append(
+            "a DNS label holds lower case letters, digits and '-', and begins and ends with one of the first two"
         )
     return found
 

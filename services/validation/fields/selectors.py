@@ -8,10 +8,8 @@ from services.validation.problem import Problem, duplicate, forbidden, invalid, 
 
 _LISTS = ("In", "NotIn")
 _PRESENCE = ("Exists", "DoesNotExist")
-_TOLERATED = {
-    "operator": ("Equal", "Exists", "Gt", "Lt"),
-    "effect": ("NoSchedule", "PreferNoSchedule", "NoExecute"),
-}
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_TOLERATED = {"operator": ("Equal", "Exists"), "effect": _EFFECTS}
 
 
 def selector_problems(selector: JsonMapping | None, field: str) -> list[Problem]:
@@ -51,7 +49,7 @@ def _expression(one: JsonMapping, field: str) -> list[Problem]:
 
 
 def toleration_problems(tolerations: Sequence[JsonMapping] | None, field: str) -> list[Problem]:
-    """Keys, operators and effects of tolerations."""
+    """Keys, operators and effects of tolerations, and what of them contradicts itself: no pod can have such a one."""
     found: list[Problem] = []
     for index, one in enumerate(tolerations or ()):
         if one.get("key"):
@@ -59,6 +57,33 @@ def toleration_problems(tolerations: Sequence[JsonMapping] | None, field: str) -
         for name, known in _TOLERATED.items():
             if one.get(name) and one[name] not in known:
                 found.append(not_supported(f"{field}[{index}].{name}", one[name], known))
+        found.extend(_contradictions(one, f"{field}[{index}]"))
+    return found
+
+
+def _contradictions(one: JsonMapping, field: str) -> list[Problem]:
+    operator, value, effect = one.get("operator", ""), one.get("value"), one.get("effect", "")
+    found: list[Problem] = []
+    if not one.get("key") and operator in ("", "Equal"):
+        what = "without a key it stands for all taints, which only Exists does"
+        found.append(invalid(f"{field}.operator", operator, what, "operator: Exists and no value, or a key"))
+    if operator == "Exists" and value:
+        found.append(invalid(f"{field}.value", value, "operator Exists compares with no value", "no value"))
+    if one.get("tolerationSeconds") is not None and effect != "NoExecute":
+        what = f"tolerationSeconds are for what puts pods out, which {effect or 'no effect'} does not"
+        found.append(invalid(f"{field}.effect", effect, what, "effect: NoExecute, or no tolerationSeconds"))
+    return found
+
+
+def effect_problems(taints: Sequence[JsonMapping] | None, field: str) -> list[Problem]:
+    """Taints that do not say what becomes of pods."""
+    found: list[Problem] = []
+    for index, one in enumerate(taints or ()):
+        effect, at = one.get("effect", ""), f"{field}[{index}].effect"
+        if not effect:
+            found.append(required(at, "it does not say what becomes of pods", f"one of {', '.join(_EFFECTS)}"))
+        elif effect not in _EFFECTS:
+            found.append(not_supported(at, effect, _EFFECTS))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from events.json_object import JsonMapping, object_at
 from services.validation.fields.names import labels_problems
-from services.validation.fields.selectors import taint_problems, toleration_problems
+from services.validation.fields.selectors import effect_problems, taint_problems, toleration_problems
 from services.validation.problem import Problem, invalid, required
 
 
@@ -12,6 +12,14 @@ def validate(value: JsonMapping) -> list[Problem]:
     return [
         *labels_problems(spec.get("nodeLabels"), "spec.nodeLabels"),
         *taint_problems(spec.get("nodeTaints"), "spec.nodeTaints"),
+    ]
+
+
+def definition_problems(value: JsonMapping) -> list[Problem]:
+    """What no pod could be started with, or no node have."""
+    spec = object_at(value, "spec")
+    return [
+        *effect_problems(spec.get("nodeTaints"), "spec.nodeTaints"),
         *toleration_problems(spec.get("tolerations"), "spec.tolerations"),
     ]
 

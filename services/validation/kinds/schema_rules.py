@@ -78,8 +78,18 @@ def _topology(value: JsonMapping) -> list[Problem]:
     return found
 
 
+def twice_named(value: JsonMapping) -> list[Problem]:
+    """Pod sets that have the name of another one: what is told of one of them would be told of both."""
+    names = [str(one.get("name", "main")) for one in objects_at(value, "spec", "podSets")]
+    return [
+        duplicate(f"spec.podSets[{index}].name", name, "a name for each pod set")
+        for index, name in enumerate(names)
+        if name in names[:index]
+    ]
+
+
 def _workload(value: JsonMapping) -> list[Problem]:
-    found: list[Problem] = []
+    found = twice_named(value)
     for index, one in enumerate(objects_at(value, "spec", "podSets")):
         least, count = one.get("minCount"), one.get("count", 1)
         if least is not None and least > count:

@@ -46,7 +46,7 @@ def standing_problems(value: JsonMapping, settings: SettingsObserved) -> list[Pr
                 f"no minCount, or no annotation {ELASTIC_JOB}",
             )
         )
-    found.extend(_boost_problems(value, settings))
+    found.extend(boost_problems(value, settings))
     admission = admission_of(value)
     if admission is not None and holds_quota(value):
         found.extend(_admission_problems(admission, {str(one.get("name", "main")) for one in sets}))
@@ -121,7 +121,8 @@ def no_admission_problems(old: JsonMapping, new: JsonMapping) -> list[Problem]:
     return [_no_admission()] if broken(new) and not broken(old) else []
 
 
-def _boost_problems(value: JsonMapping, settings: SettingsObserved) -> list[Problem]:
+def boost_problems(value: JsonMapping, settings: SettingsObserved) -> list[Problem]:
+    """What is wrong with the boost of a Workload's priority, where there are boosts."""
     text = annotations_of(value).get(PRIORITY_BOOST)
     if text is None or not enabled(settings, "PriorityBoost"):
         return []

@@ -1,6 +1,6 @@
 """How a Workload may change: what is fixed while it holds quota (docs/rules/objects.md#immutable)."""
 
-from events.api.labels import ADMISSION_GATED_BY, WORKLOAD_SLICE_REPLACEMENT_FOR
+from events.api.labels import ADMISSION_GATED_BY, PRIORITY_BOOST, WORKLOAD_SLICE_REPLACEMENT_FOR
 from events.api.workload import MAXIMUM_EXECUTION_TIME
 from events.json_object import JsonMapping, array_at, is_array, is_object, object_at, objects_at
 from events.settings import SettingsObserved
@@ -10,6 +10,7 @@ from services.validation.fields.conditions import is_true
 from services.validation.kinds.workload import (
     admission_of,
     annotations_of,
+    boost_problems,
     counts_of,
     holds_quota,
     is_elastic,
@@ -24,13 +25,7 @@ from services.validation.problem import Problem, immutable, invalid, required
 
 def validate_update(old: JsonMapping, new: JsonMapping, settings: SettingsObserved) -> list[Problem]:
     """The problems of a changed Workload, spec or status."""
-    found = [*standing_problems(new, settings), *no_admission_problems(old, new)]
-    if enabled(settings, "AdmissionGatedBy"):
-        found.extend(
-            gate_update_problems(
-                annotations_of(old).get(ADMISSION_GATED_BY, ""), annotations_of(new).get(ADMISSION_GATED_BY, "")
-            )
-        )
+    found = [*standing_problems(new, settings), *no_admission_problems(old, new), *_gates(old, new, settings)]
     elastic = is_elastic(new, settings)
     found.extend(reclaimable_problems(new, reclaimable_of(old) if elastic else {}))
     if holds_quota(old):
@@ -38,6 +33,21 @@ def validate_update(old: JsonMapping, new: JsonMapping, settings: SettingsObserv
     if holds_quota(old) and holds_quota(new):
         found.extend(_reclaimable_changes(old, new, elastic=elastic))
     return [*found, *_admission_changes(old, new), *_check_changes(old, new), *_cluster_changes(old, new, settings)]
+
+
+def note_problems(old: JsonMapping, new: JsonMapping, settings: SettingsObserved) -> list[Problem]:
+    """The problems of annotations that decide something, as far as they change: those count though nothing else of a Workload does."""
+    before, after = annotations_of(old), annotations_of(new)
+    gates = _gates(old, new, settings) if before.get(ADMISSION_GATED_BY) != after.get(ADMISSION_GATED_BY) else []
+    boost = boost_problems(new, settings) if before.get(PRIORITY_BOOST) != after.get(PRIORITY_BOOST) else []
+    return [*gates, *boost]
+
+
+def _gates(old: JsonMapping, new: JsonMapping, settings: SettingsObserved) -> list[Problem]:
+    if not enabled(settings, "AdmissionGatedBy"):
+        return []
+    before, after = (str(annotations_of(one).get(ADMISSION_GATED_BY) or "") for one in (old, new))
+    return gate_update_problems(before, after)
 
 
 def fixed_field_problems(old: JsonMapping, new: JsonMapping) -> list[Problem]:

@@ -42,6 +42,7 @@ from services.jobs.start_stop import holds_injection
 from services.jobs.topology.topology_request import topology_request
 from services.jobs.workload_name import workload_name
 from services.provisioning_kinds import PARAMETERS
+from services.validation.fields.names import why_no_dns_label
 from services.validation.unsupported import asked_in
 from services.watcher.fields.object_reading import created_at, read
 from services.watcher.fields.pod_shapes import pod_shape
@@ -232,6 +233,7 @@ def _asked(
     last: WorkloadSpec | None,
 ) -> WorkloadSpec:
     labels, annotations = meta.labels or {}, meta.annotations or {}
+    _refuse_names(pods, last)
     templates = [read(one.template, PodTemplate) for one in pods]
     named = look(value, kind.priority_class) if kind.priority_class else None
     classes = [str(named)] if named else [one.spec.priority_class_name for one in templates]
@@ -255,6 +257,18 @@ def _asked(
         not_done=asked_in(value),
         elastic=may_be_elastic(kind) and annotations.get(ELASTIC_JOB) == "true",
     )
+
+
+def _refuse_names(pods: Sequence[Pods], last: WorkloadSpec | None) -> None:
+    """Refuse pod sets that no Workload object can name; those that were reported already go on under their names."""
+    reported = {one.name for one in last.pod_sets} if last is not None else set[str]()
+    found = [
+        problem(dotted(one.at), f"{one.name!r} can be no name of a pod set: {'; '.join(why)}", "e.g. workers-2")
+        for one in pods
+        if one.name not in reported and (why := why_no_dns_label(one.name))
+    ]
+    if found:
+        raise Refused(found)
 
 
 def _managed_by(value: JsonObject, kind: JobKind, settings: SettingsObserved) -> str:

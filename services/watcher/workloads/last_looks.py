@@ -20,6 +20,8 @@ from events.workload import WorkloadFinished
 from projections.workloads.lifecycle import FINISHED, PODS_READY
 from projections.workloads.preemption_gates import turned_by_others
 from services.jobs.kinds.managed_kinds import Kinds
+from services.watcher.fields.problems import is_named
+from services.watcher.seen_versions import place_in
 from services.watcher.workloads.reported_state import ReportedState
 from services.watcher.workloads.workload_objects import belongs_to_job, given_back_in, pods_ready_in
 
@@ -60,7 +62,7 @@ class LastLooks:
         """The facts in which a Workload object differs from what was reported; with `whole` it is read in full in any case."""
         digest = digest_of(value)
         same = not whole and f"{place}#refused" not in self._view.facts and self._digests.get(place) == digest
-        fresh = self._ended(place, value) if same else self._view.look_at("Workload", value)
+        fresh = self.ended(value) if same else self._view.look_at("Workload", value)
         if self._stands_alone(place):
             self._digests[place] = digest
         return fresh
@@ -76,8 +78,11 @@ class LastLooks:
         """Have the object of a place read in full when it is seen next: it is gone, or something else was reported of it."""
         self._digests.pop(place, None)
 
-    def _ended(self, place: str, value: JsonObject) -> list[Fact]:
-        """The end of a workload whose object says it and nothing else that is new; that of a job is read from the job."""
+    def ended(self, value: JsonObject) -> list[Fact]:
+        """The end of a workload whose object says it and nothing else that is new, or that is understood; that of a job is read from the job."""
+        if not is_named(value):
+            return []
+        place = place_in("Workload", value)
         key = place.removeprefix("Workload/")
         reported, end = self._view.workloads.get(key), end_of(value)
         if reported is None or reported.source != place or reported.job.finished or end is None:

@@ -33,10 +33,12 @@ from projections.quota.effective_requests import pod_requests
 from projections.topology.domains.stored_assignment import read_assignment
 from projections.workloads.lifecycle import ADMITTED, EVICTED, PODS_READY, QUOTA_RESERVED
 from projections.workloads.slices import with_fewer
+from services.validation.kinds.schema_rules import twice_named
 from services.validation.unsupported import asked_in
 from services.watcher.fields.check_states import checks_of
 from services.watcher.fields.object_reading import created_at, read
 from services.watcher.fields.pod_shapes import pod_shape
+from services.watcher.fields.problems import Refused, problem
 from services.watcher.fields.quantities import amounts
 from services.watcher.jobs.jobs import JobState, names_in, never_preempts, own_parameters
 
@@ -56,6 +58,8 @@ def names_class(value: JsonMapping) -> bool:
 def workload_state(value: JsonMapping) -> JobState:
     """The requests and status of a Workload object. Raises `Refused`."""
     found = read(value, ApiWorkload)
+    if twice := twice_named(value):
+        raise Refused([problem(one.field, one.what, one.instead) for one in twice])
     meta, spec = found.metadata, found.spec
     reference = spec.priority_class_ref
     return JobState(
@@ -111,7 +115,7 @@ def workload_state(value: JsonMapping) -> JobState:
         ),
         ready=pods_ready_in(value),
         gone=given_back_in(value),
-        reclaimed={one.name: one.count for one in found.status.reclaimable_pods or ()},
+        reclaimed=_given_back(found),
         stands_still=found.status.admission is None,
         adopted=_adopted(value, found),
         checks=checks_of(value, found),
@@ -224,6 +228,11 @@ def _placement(given: ApiAssignment, pod_set: ApiPodSet | None) -> TopologyPlace
     )
 
 
+def _given_back(found: ApiWorkload) -> dict[str, int]:
+    """How many pods of each pod set are done; fewer than none would be charged beside those that are asked for."""
+    return {one.name: max(one.count, 0) for one in found.status.reclaimable_pods or ()}
+
+
 def _owner(meta: ObjectMeta) -> Owner | None:
     controller = next((one for one in meta.owner_references or () if one.controller), None)
     return None if controller is None else Owner(kind=controller.kind, name=controller.name, uid=controller.uid)
@@ -255,7 +264,7 @@ def _adopted(value: JsonMapping, found: ApiWorkload) -> AdoptedStatus | None:
         ),
         checks=checks_of(value, found),
         unhealthy_nodes=tuple(one.name for one in status.unhealthy_nodes or ()),
-        reclaimable={one.name: one.count for one in status.reclaimable_pods or ()},
+        reclaimable=_given_back(found),
         requeue_count=(requeue.count or 0) if requeue else 0,
         requeue_at=parse_timestamp(requeue.requeue_at) if requeue and requeue.requeue_at else None,
         past_execution=(status.accumulated_past_execution_time_seconds or 0) * 1000,

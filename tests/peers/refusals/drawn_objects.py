@@ -27,14 +27,17 @@ _ALWAYS = (
 )
 _LEFT_OUT = frozenset({"Node", "LimitRange", "RuntimeClass", "Namespace", "ResourceClaimTemplate", "DeviceClass"})
 """What no webhook looks at."""
-_NOTES = tuple(
-    sorted(
+_OFTEN = (labels.ADMISSION_GATED_BY,) * 5
+"""What is judged though nothing else of an object changes."""
+_NOTES = (
+    *sorted(
         {
             text
             for text in vars(labels).values()
             if isinstance(text, str) and text.startswith("kueue.x-k8s.io/") and "/" in text
         }
-    )
+    ),
+    *_OFTEN,
 )
 
 

@@ -23,7 +23,10 @@ NAMESPACES = Resource(plural="namespaces", kind="Namespace")
 async def test_what_was_settled_is_remembered_until_the_log_says_so_or_the_workload_is_gone() -> None:
     story, cluster = Story(), InProcess(manifests(), 1)
     there, gone = (replace(job(name), owner=None) for name in ("there", "gone"))
-    value = {"metadata": {"name": "there", "namespace": "team"}, "spec": {"queueName": "lq", "podSets": []}}
+    value = {
+        "metadata": {"name": "there", "namespace": "team"},
+        "spec": {"queueName": "lq", "podSets": [{"name": "main"}]},
+    }
     await cluster.create(NAMESPACES, "", {"metadata": {"name": "team"}})
     await cluster.create(WORKLOADS, "team", value)
     story.told(*platform(nominal=0), there, gone).decided()

@@ -4,7 +4,14 @@ from msgspec.structs import replace
 
 from events.api.labels import DECISION, RESOURCE_IN_USE
 from events.pod_set import ContainerShape, PodSet, PodShape
-from events.quota import CheckRule, LimitRangeItem, LimitRangeObserved, RuntimeClassObserved
+from events.quota import (
+    CheckRule,
+    ClusterQueueObserved,
+    LimitRangeItem,
+    LimitRangeObserved,
+    LocalQueueObserved,
+    RuntimeClassObserved,
+)
 from events.selector import Toleration
 from events.settings import SettingsObserved
 from events.upkeep import BackoffSet, DiscardReason, WorkloadDiscarded
@@ -176,3 +183,24 @@ def test_pods_get_selector_and_tolerations_of_their_flavor_and_the_names_of_thei
         "kueue.x-k8s.io/cluster-queue-name": workload.admission.cluster_queue if workload.admission else "",
         "kueue.x-k8s.io/local-queue-name": workload.spec.queue,
     }
+
+
+def test_pods_do_not_name_a_queue_that_no_label_could_name_nor_any_where_that_is_off() -> None:
+    def labels(queue: str, **gates: bool) -> set[str]:
+        told = [
+            replace(one, name=queue)
+            if isinstance(one, ClusterQueueObserved)
+            else replace(one, cluster_queue=queue)
+            if isinstance(one, LocalQueueObserved)
+            else one
+            for one in platform(cards=1)
+        ]
+        story = Story().told(SettingsObserved(gates=gates), *told, job("a", memory=30000, cores=90))
+        story.decided()
+        (found,) = injections(story.world, story.world.workloads["team/a"])
+        return {name.removeprefix("kueue.x-k8s.io/") for name in found.labels}
+
+    everything = {"podset", "cluster-queue-name", "local-queue-name"}
+    assert labels("c" * 63) == everything
+    assert labels("c" * 64) == labels("team.a") == everything - {"cluster-queue-name"}
+    assert labels("cq", AssignQueueLabelsForPods=False) == {"podset"}

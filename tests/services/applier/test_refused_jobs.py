@@ -73,7 +73,10 @@ async def running(cluster: InProcess, name: str) -> ObjectRefused:
 async def admitted(cluster: InProcess, job: ObjectRefused) -> None:
     """Have its Workload show that it holds quota."""
     name = workload_name(JOB.kind, JOB.group, job.name, job.uid)
-    value = {"metadata": {"name": name, "namespace": "team"}, "spec": {"queueName": "lq", "podSets": []}}
+    value = {
+        "metadata": {"name": name, "namespace": "team"},
+        "spec": {"queueName": "lq", "podSets": [{"name": "main"}]},
+    }
     await cluster.create(WORKLOADS, "team", value)
     time = "2026-01-01T00:00:00Z"
     held = {"type": "QuotaReserved", "status": "True", "reason": "x", "message": "", "lastTransitionTime": time}

@@ -25,6 +25,31 @@ def queue(resources: list[JsonObject] | None = None, **spec: Any) -> JsonObject:
     return an("ClusterQueue", spec={"namespaceSelector": {}, "resourceGroups": [group], **spec})
 
 
+def pods(*sets: JsonObject, **spec: Any) -> JsonObject:
+    return an("Workload", spec={"podSets": list(sets), **spec})
+
+
+CLASS = "spec.priorityClassRef"
+OF_PODS: JsonObject = {"group": "scheduling.k8s.io", "kind": "PriorityClass", "name": "high"}
+
+
+def in_class(reference: JsonObject, priority: int | None = 0) -> JsonObject:
+    return pods({}, priority=priority, priorityClassRef=reference)
+
+
+CHECKS = "spec.admissionChecksStrategy.admissionChecks"
+FROM: JsonObject = {"key": "zone", "valueFromProvisioningClassDetail": "zone"}
+
+
+def check(**spec: Any) -> JsonObject:
+    return an("AdmissionCheck", spec={"controllerName": "example.com/c", **spec})
+
+
+def tolerating(**toleration: Any) -> JsonObject:
+    return an("ResourceFlavor", spec={"tolerations": [toleration]})
+
+
+TAINTS, TOLERATIONS = "spec.nodeTaints", "spec.tolerations"
 QUOTA = "spec.resourceGroups[0].flavors[0].resources"
 
 
@@ -73,11 +98,116 @@ def test_a_plain_queue_is_fine() -> None:
             an("ResourceFlavor", spec={"nodeTaints": [{"key": "a", "effect": "NoSchedule"}] * 2}),
             [("Duplicate", "spec.nodeTaints[1]")],
         ),
+        (
+            an("ResourceFlavor", spec={"nodeLabels": {f"l{index}": "a" for index in range(9)}}),
+            [("TooMany", "spec.nodeLabels")],
+        ),
+        (
+            an("ResourceFlavor", spec={"nodeTaints": [{"key": "a", "effect": ""}]}),
+            [("Required", f"{TAINTS}[0].effect")],
+        ),
+        (
+            an("ResourceFlavor", spec={"nodeTaints": [{"key": "a", "effect": "Never"}]}),
+            [("NotSupported", f"{TAINTS}[0].effect")],
+        ),
+        (tolerating(key="a", operator="Exists", value="b"), [("Invalid", f"{TOLERATIONS}[0].value")]),
+        (tolerating(operator="Equal", value="b"), [("Invalid", f"{TOLERATIONS}[0].operator")]),
+        (tolerating(value="b"), [("Invalid", f"{TOLERATIONS}[0].operator")]),
+        (tolerating(key="a", operator="Gt", value="3"), [("NotSupported", f"{TOLERATIONS}[0].operator")]),
+        (tolerating(key="a", effect="Never"), [("NotSupported", f"{TOLERATIONS}[0].effect")]),
+        (
+            tolerating(key="a", operator="Exists", effect="NoSchedule", tolerationSeconds=5),
+            [("Invalid", f"{TOLERATIONS}[0].effect")],
+        ),
+        (tolerating(key="a", operator="Exists", tolerationSeconds=5), [("Invalid", f"{TOLERATIONS}[0].effect")]),
         (an("AdmissionCheck", spec={}), [("Required", "spec.controllerName")]),
+        (check(controllerName=""), [("Required", "spec.controllerName")]),
+        (check(controllerName="c" * 254), [("TooLong", "spec.controllerName")]),
+        (
+            check(parameters={"apiGroup": "", "kind": "", "name": ""}),
+            [("Required", f"spec.parameters.{name}") for name in ("apiGroup", "kind", "name")],
+        ),
+        (
+            check(parameters={"apiGroup": "A_b", "kind": "1", "name": "a.b"}),
+            [("Invalid", f"spec.parameters.{name}") for name in ("apiGroup", "kind", "name")],
+        ),
+        (queue(cohortName="Team_A"), [("Invalid", "spec.cohortName")]),
+        (queue(cohortName="c" * 254), [("TooLong", "spec.cohortName")]),
+        (queue(admissionScope={}), [("Required", "spec.admissionScope.admissionMode")]),
+        (queue(admissionChecksStrategy={}), [("Required", "spec.admissionChecksStrategy.admissionChecks")]),
+        (queue(admissionChecksStrategy={"admissionChecks": []}), [("Invalid", CHECKS)]),
+        (
+            queue(admissionChecksStrategy={"admissionChecks": [{"name": f"k{index}"} for index in range(65)]}),
+            [("TooMany", CHECKS)],
+        ),
+        (queue(admissionChecksStrategy={"admissionChecks": [{"name": ""}]}), [("Required", f"{CHECKS}[0].name")]),
+        (
+            queue(admissionChecksStrategy={"admissionChecks": [{"name": "k", "onFlavors": ["x86", "x86"]}]}),
+            [("Duplicate", f"{CHECKS}[0].onFlavors[1]")],
+        ),
+        (
+            queue(admissionChecksStrategy={"admissionChecks": [{"name": "k"}, {"name": "k"}]}),
+            [("Duplicate", f"{CHECKS}[1].name")],
+        ),
+        (an("Cohort", spec={"parentName": "Top_"}), [("Invalid", "spec.parentName")]),
+        (an("LocalQueue", spec={"clusterQueue": "Team_A"}), [("Invalid", "spec.clusterQueue")]),
+        (
+            an("ResourceFlavor", spec={"nodeLabels": {"a": "b"}, "topologyName": "T_"}),
+            [("Invalid", "spec.topologyName")],
+        ),
+        (pods({}, queueName="Q_"), [("Invalid", "spec.queueName")]),
+        (an("MultiKueueCluster", spec={"clusterSource": {}}), [("Required", "spec.clusterSource")]),
+        (
+            an(
+                "MultiKueueCluster",
+                spec={"clusterSource": {"kubeConfig": {"location": ""}, "clusterProfileRef": {"name": "c"}}},
+            ),
+            [
+                ("Required", "spec.clusterSource.kubeConfig.location"),
+                ("Forbidden", "spec.clusterSource.clusterProfileRef"),
+            ],
+        ),
+        (an("MultiKueueConfig", spec={"clusters": ["a", "b", "a"]}), [("Duplicate", "spec.clusters[2]")]),
+        (an("MultiKueueConfig", spec={"clusters": ["a" * 257]}), [("TooLong", "spec.clusters[0]")]),
+        (
+            an("ProvisioningRequestConfig", spec={"provisioningClassName": "c", "parameters": {"a": "b" * 256}}),
+            [("TooLong", "spec.parameters[a]")],
+        ),
+        (
+            an("ProvisioningRequestConfig", spec={"provisioningClassName": "c", "managedResources": ["cpu", "cpu"]}),
+            [("Duplicate", "spec.managedResources[1]")],
+        ),
+        (
+            an(
+                "ProvisioningRequestConfig",
+                spec={"provisioningClassName": "c", "podSetUpdates": {"nodeSelector": [FROM, FROM]}},
+            ),
+            [("Duplicate", "spec.podSetUpdates.nodeSelector[1].key")],
+        ),
         (
             an("Workload", spec={"podSets": [{"count": 2, "minCount": 3}]}),
             [("Invalid", "spec.podSets[0].minCount")],
         ),
+        (pods({"count": -1}), [("Invalid", "spec.podSets[0].count")]),
+        (pods({"count": 2, "minCount": 0}), [("Invalid", "spec.podSets[0].minCount")]),
+        (pods({"count": 2, "minCount": -3}), [("Invalid", "spec.podSets[0].minCount")]),
+        (pods({}, maximumExecutionTimeSeconds=0), [("Invalid", "spec.maximumExecutionTimeSeconds")]),
+        (pods(), [("Invalid", "spec.podSets")]),
+        (pods(*({"name": f"p{index}"} for index in range(19))), [("TooMany", "spec.podSets")]),
+        (pods({"name": "a"}, {"name": "b"}, {"name": "a"}), [("Duplicate", "spec.podSets[2].name")]),
+        (pods({}, {"name": "main"}), [("Duplicate", "spec.podSets[1].name")]),
+        (pods({"name": "Work_ers"}), [("Invalid", "spec.podSets[0].name")]),
+        (pods({"name": "x" * 64}), [("TooLong", "spec.podSets[0].name")]),
+        (in_class({}), [("Required", f"{CLASS}.{name}") for name in ("group", "kind", "name")]),
+        (
+            in_class({**OF_PODS, "group": "", "kind": ""}),
+            [("NotSupported", f"{CLASS}.group"), ("NotSupported", f"{CLASS}.kind")],
+        ),
+        (in_class({**OF_PODS, "kind": "WorkloadPriorityClass"}), [("Invalid", f"{CLASS}.kind")]),
+        (in_class({**OF_PODS, "group": "kueue.x-k8s.io"}), [("Invalid", f"{CLASS}.kind")]),
+        (in_class({**OF_PODS, "name": "Hi_gh"}), [("Invalid", f"{CLASS}.name")]),
+        (in_class(OF_PODS, priority=None), [("Required", "spec.priority")]),
+        (pods({}, preemptionGates=[{"name": ""}]), [("Required", "spec.preemptionGates[0].name")]),
         (
             an("Topology", spec={"levels": [{"nodeLabel": "kubernetes.io/hostname"}, {"nodeLabel": "rack"}]}),
             [("Invalid", "spec.levels[0].nodeLabel")],
@@ -93,6 +223,39 @@ def test_a_broken_rule_is_named_at_its_field(value: JsonObject, expected: list[t
     found = validate(value, SETTINGS)
     assert told(found) == expected
     assert all(one.severity is Severity.ERROR for one in found)
+
+
+def test_a_workload_without_pods_and_one_of_many_pod_sets_are_fine() -> None:
+    assert validate(pods({"count": 0}), SETTINGS) == []
+    assert validate(pods(*({"name": f"p{index}"} for index in range(18))), SETTINGS) == []
+
+
+def test_a_name_that_was_stored_under_older_rules_holds_nobody_up() -> None:
+    stored = pods({"name": "Work_ers"})
+    assert validate_update(stored, {**stored, "spec": {**stored["spec"], "active": False}}, SETTINGS) == []
+    assert told(validate_update(stored, pods({"name": "Work.ers"}), SETTINGS)) == [("Invalid", "spec.podSets[0].name")]
+
+
+def test_tolerations_that_pods_can_have_are_fine_and_what_stands_is_not_judged_again() -> None:
+    fine = [
+        {"operator": "Exists"},
+        {"key": "a", "value": "b"},
+        {"key": "a", "operator": "Equal", "value": "b", "effect": "NoExecute", "tolerationSeconds": 5},
+    ]
+    assert validate(an("ResourceFlavor", spec={"tolerations": fine}), SETTINGS) == []
+    stored = tolerating(key="a", operator="Exists", value="b")
+    labelled = {**stored, "spec": {**stored["spec"], "nodeLabels": {"a": "b"}}}
+    assert validate_update(stored, labelled, SETTINGS) == []
+    assert told(validate_update(stored, tolerating(key="a", operator="Exists", value="c"), SETTINGS)) == [
+        ("Invalid", f"{TOLERATIONS}[0].value")
+    ]
+
+
+def test_a_name_that_is_empty_stands_for_none() -> None:
+    assert validate(queue(cohortName=""), SETTINGS) == []
+    assert validate(an("Cohort", spec={"parentName": ""}), SETTINGS) == []
+    assert validate(an("ResourceFlavor", spec={"topologyName": ""}), SETTINGS) == []
+    assert validate(pods({}, queueName=""), SETTINGS) == []
 
 
 def test_a_value_from_a_closed_list_is_answered_with_the_list() -> None:
@@ -135,6 +298,14 @@ def test_a_flavor_keeps_its_topology_and_may_change_what_else_it_says() -> None:
     assert validate_update(an("ResourceFlavor", spec={"nodeLabels": {"a": "b"}}), before, SETTINGS) == []
     (problem,) = validate_update(before, an("ResourceFlavor", spec={"nodeLabels": {"a": "b"}}), SETTINGS)
     assert (problem.field, problem.what) == ("spec.topologyName", "topologyName is immutable when topologyName is set")
+
+
+def test_a_workload_may_be_in_a_class_of_either_kind_and_what_it_said_before_is_not_judged_again() -> None:
+    assert validate(in_class(OF_PODS), SETTINGS) == []
+    of_kueue = {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "high"}
+    assert validate(in_class(of_kueue), SETTINGS) == []
+    stored = in_class({**OF_PODS, "group": "", "kind": ""})
+    assert validate_update(stored, {**stored, "spec": {**stored["spec"], "active": False}}, SETTINGS) == []
 
 
 def reserved(**spec: Any) -> JsonObject:

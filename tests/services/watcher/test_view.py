@@ -270,6 +270,15 @@ def test_a_queue_that_was_stored_with_a_check_for_a_flavor_that_it_has_not_is_ta
     assert queue.checks == (CheckRule(name="k", flavors=("elsewhere",)),), "it is required of nobody"
 
 
+def test_a_queue_that_was_stored_under_looser_bounds_is_taken_as_it_is_and_its_quota_may_change() -> None:
+    spec = {**QUEUE["spec"], "cohort": "Pool_A", "admissionChecksStrategy": {"admissionChecks": []}}  # type: ignore[dict-item]
+    view = View()
+    (told,) = view.see("ClusterQueue", {**QUEUE, "spec": spec})
+    assert isinstance(told, ClusterQueueObserved) and told.cohort == "Pool_A"
+    more = put({**QUEUE, "spec": spec}, ("spec", "stopPolicy"), "Hold")
+    assert [type(one) for one in view.see("ClusterQueue", more)] == [ClusterQueueObserved]
+
+
 def test_a_lock_of_a_node_that_nobody_can_read_is_told_and_one_that_can_be_is_not() -> None:
     def seen(lock: str) -> list[str]:
         value = {"metadata": {"name": "n1", "annotations": {"hami.io/mutex.lock": lock}}}

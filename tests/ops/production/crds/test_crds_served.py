@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from events.json_object import JsonObject
-from events.json_path import look
+from events.json_path import look, put
 from ops.production.kubernetes.client import KubeClient, path_of
 from services.applier.writing import WORKLOADS
 from services.runtime.cluster_port import ObjectConflict, ObjectInvalid, Resource
@@ -77,6 +77,75 @@ async def test_fields_that_never_change_say_so(cluster: Cluster, client: KubeCli
 async def test_what_breaks_a_rule_is_refused_in_clear_words(client: KubeClient, spec: JsonObject, words: str) -> None:
     with pytest.raises(ObjectInvalid, match=words):
         await client.create(CLUSTER_QUEUES, "", made("ClusterQueue", "bad", spec))
+
+
+FLAVORS = Resource(group=KUEUE, version="v1beta2", plural="resourceflavors", kind="ResourceFlavor", namespaced=False)
+
+
+OTHERS: JsonObject = {"group": "scheduling.k8s.io", "kind": "WorkloadPriorityClass", "name": "high"}
+
+
+def in_class(reference: JsonObject, **spec: object) -> JsonObject:
+    return {"podSets": [{"name": "main"}], "priorityClassRef": reference, **spec}
+
+
+COHORTS, CLUSTERS, CONFIGS = (
+    Resource(group=KUEUE, version="v1beta2", plural=plural, kind=kind, namespaced=False)
+    for plural, kind in (
+        ("cohorts", "Cohort"),
+        ("multikueueclusters", "MultiKueueCluster"),
+        ("multikueueconfigs", "MultiKueueConfig"),
+    )
+)
+OWN = {"apiGroup": "example.com", "kind": "Budget", "name": "it"}
+LIMITED = put(QUOTA, (0, "flavors", 0, "resources", 0, "borrowingLimit"), "1")
+UNEVEN = put(QUOTA, (0, "coveredResources"), ["cpu", "memory"])
+
+
+def tolerating(**toleration: object) -> JsonObject:
+    return {"tolerations": [toleration]}
+
+
+@pytest.mark.any_cluster
+@pytest.mark.parametrize(
+    ("resource", "spec", "words"),
+    [
+        (WORKLOADS, {"podSets": [{"count": -1}]}, r"spec.podSets.*count"),
+        (WORKLOADS, {"podSets": [{"count": 1, "minCount": 0}]}, r"spec.podSets.*minCount"),
+        (WORKLOADS, {"podSets": [{"name": "A_b"}]}, r"spec.podSets.*name"),
+        (WORKLOADS, {"podSets": []}, r"spec.podSets"),
+        (WORKLOADS, {"maximumExecutionTimeSeconds": 0}, r"spec.maximumExecutionTimeSeconds"),
+        (WORKLOADS, in_class({"name": "high"}, priority=1), r"group"),
+        (WORKLOADS, in_class({"group": "a", "kind": "b", "name": "c"}, priority=1), r"spec.priorityClassRef.group"),
+        (WORKLOADS, in_class(OTHERS, priority=1), r"spec.priorityClassRef: .*classes of its own kind"),
+        (WORKLOADS, in_class({**OTHERS, "kind": "PriorityClass"}), r"spec: .*class needs its priority"),
+        (WORKLOADS, {"podSets": [{"count": 1, "minCount": 2}]}, r"spec.podSets\[0\]: .*at most count"),
+        (CHECKS, {"controllerName": ""}, r"spec.controllerName"),
+        (CHECKS, {"controllerName": "c", "parameters": {**OWN, "kind": "1"}}, r"spec.parameters.kind"),
+        (CLUSTER_QUEUES, {"cohortName": "Team_A"}, r"spec.cohortName"),
+        (CLUSTER_QUEUES, {"admissionScope": {}}, r"admissionMode"),
+        (CLUSTER_QUEUES, {"admissionChecksStrategy": {"admissionChecks": []}}, r"admissionChecks"),
+        (CLUSTER_QUEUES, {"resourceGroups": LIMITED}, r"spec: .*without a cohort"),
+        (CLUSTER_QUEUES, {"resourceGroups": UNEVEN}, r"spec.resourceGroups\[0\]: .*resources that its group covers"),
+        (COHORTS, {"parentName": "Top_"}, r"spec.parentName"),
+        (CLUSTERS, {"clusterSource": {}}, r"spec.clusterSource: .*one of"),
+        (CONFIGS, {"clusters": ["a", "a"]}, r"spec.clusters: .*each cluster once"),
+        (FLAVORS, {"nodeLabels": {f"l{index}": "a" for index in range(9)}}, r"spec.nodeLabels"),
+        (FLAVORS, {"topologyName": "t"}, r"spec: .*needs at least one of nodeLabels"),
+        (FLAVORS, {"nodeTaints": [{"key": "a", "effect": "Never"}]}, r"spec.nodeTaints: .*one of the three effects"),
+        (FLAVORS, tolerating(operator="Equal", value="b"), r"spec.tolerations: .*operator has to be Exists"),
+        (FLAVORS, tolerating(key="a", operator="Exists", value="b"), r"spec.tolerations: .*takes no value"),
+        (FLAVORS, tolerating(key="a", operator="Gt", value="3"), r"spec.tolerations: .*Equal or Exists"),
+        (FLAVORS, tolerating(key="a", effect="Never"), r"spec.tolerations: .*three effects"),
+        (FLAVORS, tolerating(key="a", tolerationSeconds=5), r"spec.tolerations: .*need the effect NoExecute"),
+    ],
+)
+async def test_what_goes_beyond_bounds_or_contradicts_itself_is_refused(
+    client: KubeClient, resource: Resource, spec: JsonObject, words: str
+) -> None:
+    namespace = "default" if resource.namespaced else ""
+    with pytest.raises(ObjectInvalid, match=words):
+        await client.create(resource, namespace, made(resource.kind, "bad", spec, namespace=namespace))
 
 
 def levels(*labels: str) -> JsonObject:

@@ -488,6 +488,9 @@ def test_what_does_not_change_is_not_judged_again_nor_what_is_leaving() -> None:
     assert verdict(review("ClusterQueue", leaving, old=broken))["allowed"]
 
 
+GATED = "kueue.x-k8s.io/admission-gated-by"
+
+
 def workload(**status: Any) -> JsonObject:
     template = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
     return {
@@ -497,6 +500,37 @@ def workload(**status: Any) -> JsonObject:
         "spec": {"podSets": [{"name": "main", "count": 2, "template": template}]},
         "status": status,
     }
+
+
+BOOST = "kueue.x-k8s.io/priority-boost"
+BOOSTED = SettingsObserved(gates={"PriorityBoost": True})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "allowed"),
+    [
+        ({}, {GATED: "a.io/x"}, False),
+        ({}, {GATED: "%%%"}, False),
+        ({GATED: "a.io/x"}, {GATED: "a.io/y"}, False),
+        ({GATED: "a.io/x,a.io/y"}, {GATED: "a.io/y"}, True),
+        ({GATED: "a.io/x"}, {}, True),
+        ({GATED: "%%%"}, {GATED: "%%%", "note": "b"}, True),
+        ({}, {BOOST: "abc"}, False),
+        ({BOOST: "1"}, {BOOST: "-5"}, True),
+        ({BOOST: "abc"}, {BOOST: "abc", "note": "b"}, True),
+    ],
+)
+def test_what_is_noted_on_a_workload_is_judged_though_nothing_else_changes(
+    before: JsonObject, after: JsonObject, *, allowed: bool
+) -> None:
+    old, new = (put(workload(), ("metadata", "annotations"), notes) for notes in (before, after))
+    assert verdict(review("Workload", new, old=old), BOOSTED)["allowed"] is allowed
+
+
+def reserved(*assignments: JsonObject) -> JsonObject:
+    since = {"reason": "QuotaReserved", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    condition = {"type": "QuotaReserved", "status": "True", **since}
+    return {"conditions": [condition], "admission": {"clusterQueue": "q", "podSetAssignments": list(assignments)}}
 
 
 def settled(state: str, *updates: JsonObject) -> JsonObject:
@@ -516,7 +550,23 @@ def settled(state: str, *updates: JsonObject) -> JsonObject:
             {"admissionChecks": [settled("Ready", {"name": "main", "labels": {"a": "b"}})]},
             "status.admissionChecks[0].podSetUpdates",
         ),
+        (
+            {},
+            {
+                "admissionChecks": [
+                    settled("Ready", {"name": "main", "tolerations": [{"operator": "Exists", "value": "b"}]})
+                ]
+            },
+            "status.admissionChecks[0].podSetUpdates[0].tolerations[0].value",
+        ),
         ({}, {"reclaimablePods": [{"name": "main", "count": 3}]}, "status.reclaimablePods[main].count"),
+        ({}, {"reclaimablePods": [{"name": "main", "count": -1}]}, "status.reclaimablePods[0].count"),
+        ({}, {"requeueState": {"count": -1}}, "status.requeueState.count"),
+        ({}, reserved(), "status.admission.podSetAssignments"),
+        ({}, {"admissionChecks": [{**settled("Ready"), "name": ""}]}, "status.admissionChecks[0].name"),
+        ({}, {"admissionChecks": [{**settled("Ready"), "retryCount": -1}]}, "status.admissionChecks[0].retryCount"),
+        ({"nominatedClusterNames": ["a"]}, {"clusterName": "a", "nominatedClusterNames": ["a"]}, "status.clusterName"),
+        ({}, {"nominatedClusterNames": [str(index) for index in range(21)]}, "status.nominatedClusterNames"),
         ({}, {"clusterName": "a"}, "status.clusterName"),
         ({"nominatedClusterNames": ["b"]}, {"clusterName": "a"}, "status.clusterName"),
     ],
@@ -527,7 +577,7 @@ def test_what_others_write_of_a_workload_is_judged_but_not_what_stood_there(
     """A controller of checks that is mistaken is told so when it writes, not when nobody starts."""
     answer = verdict(review("Workload", workload(**after), old=workload(**before), part="status"))
     assert [one["field"] for one in answer["status"]["details"]["causes"]] == [field]
-    told = {**workload(**after), "status": {**after, "requeueState": {"count": 1}}}
+    told = {**workload(**after), "status": {"requeueState": {"count": 1}, **after, "resourceRequests": []}}
     assert verdict(review("Workload", told, old=workload(**after), part="status"))["allowed"]
 
 
@@ -535,6 +585,15 @@ def test_what_is_empty_in_an_update_of_pods_says_what_is_not_there() -> None:
     said = workload(admissionChecks=[settled("Ready", {"name": "main"})])
     anew = workload(admissionChecks=[settled("Ready", {"name": "main", "labels": {}, "tolerations": []})])
     assert verdict(review("Workload", anew, old=said, part="status"))["allowed"]
+
+
+def test_as_many_updates_of_pods_may_be_said_as_there_may_be_pod_sets() -> None:
+    value = workload()
+    template = value["spec"]["podSets"][0]["template"]
+    names = [f"p{index}" for index in range(18)]
+    value["spec"]["podSets"] = [{"name": name, "count": 1, "template": template} for name in names]
+    said = {**value, "status": {"admissionChecks": [settled("Ready", *({"name": name} for name in names))]}}
+    assert verdict(review("Workload", said, old=value, part="status"))["allowed"]
 
 
 def test_a_cluster_is_chosen_among_those_that_were_nominated_or_where_the_slice_before_runs() -> None:

@@ -72,6 +72,16 @@ async def test_the_gates_of_a_job_are_on_its_object_as_long_as_the_job_has_them(
 
 
 @pytest.mark.parametrize("whose", BOTH)
+async def test_a_gate_that_somebody_took_from_the_object_of_a_job_is_not_put_back(whose: str) -> None:
+    cluster = InProcess(definitions_of(whose), seed=1)
+    writing = writer(cluster)
+    await writing.write(waits(1, gated_by=("a.io/x", "a.io/y")))
+    await cluster.merge(WORKLOADS, "default", "w", {"metadata": {"annotations": {GATES: "a.io/y"}}})
+    await writing.write(waits(2, applied=1, gated_by=("a.io/x", "a.io/y")))
+    assert shown(cluster)["metadata"]["annotations"][GATES] == "a.io/y"
+
+
+@pytest.mark.parametrize("whose", BOTH)
 async def test_one_that_is_let_in_as_soon_as_it_asks_for_something_else_asks_for_that_first(whose: str) -> None:
     cluster = InProcess(definitions_of(whose), seed=1)
     writing = writer(cluster)

@@ -1,6 +1,6 @@
 """What is put into a job beside what its owner wrote leaves that in his words."""
 
-from events.api.labels import WORKLOAD
+from events.api.labels import POD_SET, WORKLOAD
 from events.json_object import JsonObject
 from services.jobs.kinds.pod_readers import pods_of
 from services.jobs.kinds.table import JOB
@@ -44,6 +44,25 @@ def test_nodes_that_a_job_asks_for_beyond_the_workload_that_it_names_are_those_i
     (pods,) = pods_of(JOB, job)
     alone = inject(job, pods, Injection(count=1, original=own, **given))
     assert alone["spec"]["template"]["spec"]["nodeSelector"] == {"disk": "ssd", "pool": "p"}
+
+
+def test_what_a_template_says_under_names_of_ours_is_overwritten_and_the_job_starts() -> None:
+    job = a_job()
+    template = job["spec"]["template"]
+    template["metadata"] = {"labels": {POD_SET: "mine"}, "annotations": {WORKLOAD: "of-before"}}
+    template["spec"]["nodeSelector"] = {"pool": "b"}
+    (pods,) = pods_of(JOB, job)
+    given = Injection(
+        count=1,
+        original=Original(name="main", count=1, node_selector={"pool": "b"}),
+        labels={POD_SET: "main"},
+        annotations={WORKLOAD: "w"},
+        node_selector={"pool": "a"},
+    )
+    begun = inject(job, pods, given)["spec"]["template"]
+    assert begun["metadata"]["labels"] == {POD_SET: "main"}
+    assert begun["metadata"]["annotations"][WORKLOAD] == "w"
+    assert begun["spec"]["nodeSelector"] == {"pool": "a"}
 
 
 def test_another_operator_is_another_toleration() -> None:

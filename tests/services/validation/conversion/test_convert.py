@@ -65,6 +65,20 @@ def test_a_beta1_workload_gets_a_reference_to_its_class_and_the_time_spelled_rig
     )
 
 
+@pytest.mark.parametrize("source", [{}, {"priorityClassSource": ""}, {"priorityClassSource": "example.com/class"}])
+def test_a_class_of_which_a_beta1_workload_does_not_say_where_it_is_has_no_newer_form_and_its_number_stays(
+    source: JsonObject,
+) -> None:
+    old = kueue("v1beta1", "Workload", spec={"priority": 5, "priorityClassName": "high", **source})
+    assert read(old)[0]["spec"] == {"priority": 5}
+
+
+def test_a_class_of_an_alpha_workload_is_that_of_its_pods() -> None:
+    old = kueue("v1alpha2", "Workload", spec={"priority": 5, "priorityClassName": "high"})
+    reference = {"group": "scheduling.k8s.io", "kind": "PriorityClass", "name": "high"}
+    assert read(old)[0]["spec"] == {"priority": 5, "priorityClassRef": reference}
+
+
 @pytest.mark.parametrize(
     ("kind", "part", "old", "new"),
     [

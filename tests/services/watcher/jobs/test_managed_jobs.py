@@ -1,8 +1,11 @@
 """Which jobs are managed under a configuration, and what of them their Workloads show."""
 
+from msgspec.structs import replace
+
 from events.catalogue import Fact
 from events.control import ObjectRefused
 from events.json_object import JsonObject
+from events.json_path import put
 from events.quota import LocalQueueObserved, NamespaceObserved
 from events.selector import LabelSelector, Operator, Requirement
 from events.settings import SettingsObserved
@@ -172,3 +175,23 @@ def test_pods_of_a_group_agree_on_the_labels_that_are_copied() -> None:
     assert isinstance(refused, ObjectRefused) and "different values: a and b" in refused.problems[0].message
     (submitted,) = view.see("Pod", labelled(pod("b"), cost="a"))
     assert isinstance(submitted, WorkloadSubmitted) and submitted.spec.labels == {"cost": "a"}
+
+
+def test_pod_sets_with_names_that_no_workload_can_bear_are_refused_unless_they_were_reported_so() -> None:
+    template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}
+    group = {"groupName": "small.group", "replicas": 1, "template": template}
+    value = {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayCluster",
+        "metadata": {"name": "r", "namespace": "team", "uid": "u-1", "labels": {QUEUE: "lq"}},
+        "spec": {"suspend": True, "headGroupSpec": {"template": template}, "workerGroupSpecs": [group]},
+    }
+    view = View()
+    (refused,) = view.see("RayCluster", value)
+    assert isinstance(refused, ObjectRefused) and "'small.group' can be no name" in refused.problems[0].message
+    (submitted,) = view.see("RayCluster", put(value, ("spec", "workerGroupSpecs", 0, "groupName"), "small-group"))
+    assert isinstance(submitted, WorkloadSubmitted)
+    sets = tuple(replace(one, name=one.name.replace("-", ".")) for one in submitted.spec.pod_sets)
+    before = View()
+    before.fold(replace(submitted, spec=replace(submitted.spec, pod_sets=sets)))
+    assert before.see("RayCluster", value) == []

@@ -1,10 +1,15 @@
 """What a Workload object says about its pod sets, as it is told on the log."""
 
+from typing import Any
+
 import pytest
 
+from events.control import ObjectRefused
 from events.json_object import JsonObject
 from events.topology import SliceConstraint, TopologyRequest
+from events.workload import WorkloadDeleted, WorkloadFinished, WorkloadSpec, WorkloadSubmitted
 from projections.flavors.suitability import asks_for_topology
+from services.watcher.view import View
 from services.watcher.workloads.workload_objects import workload_state
 
 RACK, HOST = "example.com/rack", "kubernetes.io/hostname"
@@ -75,3 +80,47 @@ def test_a_workload_that_names_the_one_that_it_replaces_is_a_slice_without_any_o
     spec = workload_state({"metadata": {**meta, "annotations": notes}, "spec": {"queueName": "q"}}).spec
     assert (spec.elastic, spec.replaces) == (True, "team/w")
     assert not workload_state({"metadata": meta, "spec": {"queueName": "q"}}).spec.elastic
+
+
+def workload(*sets: JsonObject, **fields: Any) -> JsonObject:
+    spec = {"queueName": "q", "podSets": list(sets), **fields.pop("spec", {})}
+    return {"metadata": {"name": "w", "namespace": "team", "uid": "u"}, "spec": spec, **fields}
+
+
+IMPOSSIBLE = [
+    workload({"count": -5}),
+    workload({"count": 3, "minCount": 0}),
+    workload({"count": 3, "minCount": -3}),
+    workload({}, spec={"maximumExecutionTimeSeconds": 0}),
+    workload({"name": "a"}, {"name": "a"}),
+    workload(*({"name": f"p{index}"} for index in range(19))),
+]
+
+
+@pytest.mark.parametrize("value", IMPOSSIBLE)
+def test_a_workload_that_asks_for_what_can_not_be_is_refused_and_never_queues(value: JsonObject) -> None:
+    view = View()
+    (refused,) = view.see("Workload", value)
+    assert isinstance(refused, ObjectRefused) and refused.problems[0].field.startswith("spec.")
+    assert view.see("Workload", value) == [], "the same refusal is told once"
+    assert [type(one) for one in view.see("Workload", workload({"count": 1}))] == [WorkloadSubmitted]
+
+
+@pytest.mark.parametrize("value", IMPOSSIBLE)
+def test_one_that_was_queued_before_that_was_refused_goes_on_and_its_end_is_told(value: JsonObject) -> None:
+    view = View()
+    spec = WorkloadSpec(queue="q", pod_sets=())
+    view.fold(WorkloadSubmitted(workload="team/w", uid="u", owner=None, created_at=0, spec=spec))
+    assert [type(one) for one in view.see("Workload", value)] == [ObjectRefused]
+    done = {"type": "Finished", "status": "True", "reason": "Succeeded", "message": "done"}
+    ended = {**value, "status": {"conditions": [done]}}
+    assert view.see("Workload", ended) == [WorkloadFinished(workload="team/w", reason="Succeeded", message="done")]
+    assert view.see("Workload", ended) == []
+    assert WorkloadDeleted(workload="team/w") in view.lose("Workload", "team", "w")
+
+
+def test_fewer_pods_than_none_are_never_given_back() -> None:
+    value = workload({"count": 3}, status={"reclaimablePods": [{"name": "main", "count": -2}]})
+    state = workload_state(value)
+    assert state.reclaimed == {"main": 0}
+    assert state.adopted is not None and state.adopted.reclaimable == {"main": 0}
