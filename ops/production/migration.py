@@ -17,8 +17,14 @@ from services.jobs.kinds.managed_kinds import kinds_of
 from services.jobs.kinds.pods import group_of, is_gated, is_over
 from services.jobs.kinds.table import POD
 from services.runtime.cluster_port import Listed, ObjectMissing, Reader, Resource, Sight
-from services.watcher.settings.installed_kinds import DEFINITIONS, InstalledKinds
-from services.watcher.settings.watched_kinds import CLUSTER_KINDS, JOB_KINDS, WORKLOAD_KIND, seen_first
+from services.watcher.settings.installed_kinds import DEFINITIONS
+from services.watcher.settings.watched_kinds import (
+    CLUSTER_KINDS,
+    JOB_KINDS,
+    WORKLOAD_KIND,
+    optional_kinds,
+    seen_first,
+)
 from services.watcher.view import View
 
 DEPLOYMENTS = Resource(group="apps", plural="deployments", kind="Deployment")
@@ -70,9 +76,8 @@ class FoundObjects(Reader):
             self.objects[_place(resource)] = await self._list(resource)
 
     def installed(self) -> list[Resource]:
-        """The kinds of jobs that come with definitions of their own and are there."""
-        sight = Listed(self.objects[_place(DEFINITIONS)])
-        return InstalledKinds(self.kinds.by_place.values()).see(sight).watch
+        """The kinds that come with definitions of their own, are watched where these are, and are there."""
+        return optional_kinds(self.kinds).see(Listed(self.objects[_place(DEFINITIONS)])).watch
 
     async def watch(self, resource: Resource) -> AsyncIterator[Sight]:
         """What was found; never anything after it."""
