@@ -100,17 +100,22 @@ def request_of(
     workload: Workload,
     check: str,
 ) -> RequestAttempt | None:
-    """The request that answers a check: the one that was ordered, or the latest that Kueue had made before us."""
+    """The request that answers a check: the one that was ordered, or the latest that was made before we took the workload over.
+
+    Rule: docs/rules/adoption.md#requests
+    """
     asked = workload.provisioning.get(check)
     if asked is not None:
         seen = provisioning_requests.get(f"{workload.namespace}/{asked.order.request}")
         matches = seen is not None and (seen.workload, seen.decision) == (workload.key, asked.decision)
         return RequestAttempt(seen, asked.order.attempt) if seen is not None and matches else None
     prefix = re.compile(re.escape(_limited(f"{workload.name}-{check}-")) + r"([0-9]+)")
+    # What bears a decision was ordered for a reservation of ours, unless there is none: then it is of another log, or served on.
+    all_count = workload.admission is not None and workload.admission.of_others
     found = [
         RequestAttempt(one, int(match[1]))
         for one in requests_in_cluster(provisioning_requests, provisioning_of, workload)
-        if not one.decision and (match := prefix.fullmatch(one.name)) is not None
+        if (all_count or not one.decision) and (match := prefix.fullmatch(one.name)) is not None
     ]
     return max(found, key=lambda one: one.attempt, default=None)
 
