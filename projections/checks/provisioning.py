@@ -13,6 +13,7 @@ import msgspec
 from events.api.check_controllers import PROVISIONING
 from events.provisioning import PodSetCount, ProvisioningConfigObserved, ProvisioningRequestObserved
 from events.quota import AdmissionCheckObserved
+from events.workload import CheckState, CheckStatus
 from projections.checks.parameters import parameters_problem
 from projections.checks.state import ProvisioningState
 from projections.workloads.lifecycle import Workload
@@ -117,7 +118,16 @@ def request_of(
         for one in requests_in_cluster(provisioning_requests, provisioning_of, workload)
         if (all_count or not one.decision) and (match := prefix.fullmatch(one.name)) is not None
     ]
-    return max(found, key=lambda one: one.attempt, default=None)
+    latest = max(found, key=lambda one: one.attempt, default=None)
+    status = workload.checks.get(check)
+    return None if latest is None or (status is not None and _is_over(latest, status)) else latest
+
+
+def _is_over(found: RequestAttempt, status: CheckStatus) -> bool:
+    """Whether a request has failed, which was counted before, so that the next attempt is due."""
+    answers = found.request.answers
+    failed = any(kind in answers and answers[kind].true for kind in ("Failed", "BookingExpired"))
+    return failed and status.state is CheckState.PENDING and found.attempt <= status.retries
 
 
 def requests_in_cluster(

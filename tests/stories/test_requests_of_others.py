@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
 from events.provisioning import ProvisioningOrdered, ProvisioningRequestObserved
+from events.upkeep import CheckSettled
 from events.workload import (
     AdoptedStatus,
     CheckState,
@@ -123,3 +124,28 @@ def test_a_configuration_that_comes_back_finds_what_was_asked_for_before() -> No
     told.after(found(status()))
     told.after(ObjectRemoved(kind="ProvisioningRequestConfig", namespace="", name="config"))
     assert not any(isinstance(one, ProvisioningOrdered) for one in told.after(CONFIG)) and left(told) == []
+
+
+@pytest.mark.parametrize("reserved", [True, False])
+@pytest.mark.parametrize("answers", [{"Failed": "none"}, {"Provisioned": "not:soon", "BookingExpired": "nobody came"}])
+def test_a_failure_that_was_counted_before_is_not_counted_again(reserved: bool, answers: dict[str, str]) -> None:  # noqa: FBT001
+    told = Provisioned()
+    told.told(request(**answers))
+    said = told.after(found(status(reserved=reserved, retries=1)))
+    assert not any(isinstance(one, CheckSettled | EvictionOrdered) for one in said)
+    assert told.workload.provisioning["nodes"].order.request == "a-nodes-2"
+    assert left(told) == ["before", "a-nodes-2"]
+
+
+def test_a_failure_that_was_counted_before_stops_nobody_who_runs() -> None:
+    told = Provisioned()
+    told.told(request(Failed="none"))
+    assert told.after(found(status(READY, retries=1))) == [] and left(told) == []
+
+
+def test_a_failure_that_nobody_has_counted_is() -> None:
+    told = Provisioned()
+    told.told(request(2, Failed="none"))
+    said = told.after(found(status(retries=1)))
+    assert any(isinstance(one, CheckSettled) and one.check.state is CheckState.RETRY for one in said)
+    assert told.workload.checks["nodes"].retries == 2
