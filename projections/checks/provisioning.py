@@ -11,12 +11,17 @@ from collections.abc import Mapping
 import msgspec
 
 from events.api.check_controllers import PROVISIONING
-from events.provisioning import PodSetCount, ProvisioningConfigObserved, ProvisioningRequestObserved
+from events.provisioning import (
+    PodSetCount,
+    ProvisioningConfigObserved,
+    ProvisioningOrdered,
+    ProvisioningRequestObserved,
+)
 from events.quota import AdmissionCheckObserved
 from events.workload import CheckState, CheckStatus
 from projections.checks.parameters import parameters_problem
 from projections.checks.state import ProvisioningState
-from projections.workloads.lifecycle import Workload
+from projections.workloads.lifecycle import Provisioning, Workload
 
 CONFIG_KIND = "ProvisioningRequestConfig"
 CONSUMES, CLASS_NAME = (
@@ -108,7 +113,7 @@ def request_of(
     asked = workload.provisioning.get(check)
     if asked is not None:
         seen = provisioning_requests.get(f"{workload.namespace}/{asked.order.request}")
-        matches = seen is not None and (seen.workload, seen.decision) == (workload.key, asked.decision)
+        matches = seen is not None and seen.workload == workload.key and _answers(seen, asked)
         return RequestAttempt(seen, asked.order.attempt) if seen is not None and matches else None
     prefix = re.compile(re.escape(_limited(f"{workload.name}-{check}-")) + r"([0-9]+)")
     # What bears a decision was ordered for a reservation of ours, unless there is none: then it is of another log, or served on.
@@ -121,6 +126,19 @@ def request_of(
     latest = max(found, key=lambda one: one.attempt, default=None)
     status = workload.checks.get(check)
     return None if latest is None or (status is not None and _is_over(latest, status)) else latest
+
+
+def _answers(seen: ProvisioningRequestObserved, asked: Provisioning) -> bool:
+    """Whether it is what was ordered, or what another manager had asked for the same, of which we heard late."""
+    if seen.decision:
+        return seen.decision == asked.decision
+    return seen.uid != asked.before and asks_for_the_same(asked.order, seen.class_name, seen.parameters)
+
+
+def asks_for_the_same(order: ProvisioningOrdered, class_name: str, parameters: Mapping[str, str]) -> bool:
+    """Whether a request of another manager asks in the same way for what was ordered."""
+    wanted = {**order.parameters, **order.own_parameters}
+    return class_name == order.class_name and wanted.items() <= parameters.items()
 
 
 def _is_over(found: RequestAttempt, status: CheckStatus) -> bool:

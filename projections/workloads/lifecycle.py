@@ -107,6 +107,8 @@ class Provisioning(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     order: ProvisioningOrdered
     decision: str
     """The decision that ordered it, as `partition/sequence`: the request bears it."""
+    before: str = ""
+    """The UID of a request that bore the name when this one was ordered: that is not the answer."""
     rejected: str = ""
     """Why the API server did not take the request, as far as it has not."""
 

@@ -3,6 +3,8 @@
 Rule: docs/rules/adoption.md#requests
 """
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -124,6 +126,33 @@ def test_a_configuration_that_comes_back_finds_what_was_asked_for_before() -> No
     told.after(found(status()))
     told.after(ObjectRemoved(kind="ProvisioningRequestConfig", namespace="", name="config"))
     assert not any(isinstance(one, ProvisioningOrdered) for one in told.after(CONFIG)) and left(told) == []
+
+
+def test_a_request_of_kueue_s_that_is_seen_late_answers_what_was_ordered_meanwhile() -> None:
+    told = Provisioned()
+    assert "ProvisioningOrdered" in kinds(told.after(found(status())))
+    told.after(request(Accepted="ok", Provisioned=f"not:{UNTIL_NOON}"))
+    assert told.check == (PENDING, UNTIL_NOON) and left(told) == []
+    assert "WorkloadAdmitted" in kinds(told.after(request(Provisioned="there")))
+
+
+@pytest.mark.parametrize(
+    "other", [{"class_name": "other"}, {"parameters": {}}, {"workload": "team/b"}, {"decision": "LOG_0/990"}]
+)
+def test_what_is_seen_late_and_is_not_what_was_ordered_answers_nothing(other: dict[str, Any]) -> None:
+    told = Provisioned()
+    told.after(found(status()))
+    assert told.after(replace(request(Provisioned="there"), **other)) == []
+    assert "a-nodes-1" in left(told)
+
+
+def test_a_request_of_kueue_s_that_was_known_before_the_order_answers_nothing_when_it_is_seen_again() -> None:
+    told = Provisioned()
+    told.told(request(Accepted="ok"))
+    told.after(found(status()))
+    told.after(replace(CONFIG, parameters={"Zone": "b"}))
+    assert "ProvisioningOrdered" in kinds(told.after(CONFIG)), "it asks for the same as before by now"
+    assert told.after(request(Provisioned="there")) == [] and left(told) == ["before", "a-nodes-1"]
 
 
 @pytest.mark.parametrize("reserved", [True, False])
