@@ -1,5 +1,6 @@
 """What is shown of queues and cohorts, as a pure question to a world."""
 
+import pytest
 from msgspec.structs import replace
 
 from events.control import ObjectRemoved
@@ -169,11 +170,13 @@ def test_a_door_to_nowhere_says_so_and_counts_who_waits_there() -> None:
     assert local_queue_active(at.world, "team/lq").reason == "ClusterQueueDoesNotExist"
 
 
-def test_past_usage_is_shown_as_of_the_last_sampling_only() -> None:
+@pytest.mark.parametrize("mode", AdmissionMode)
+def test_past_usage_is_shown_as_of_the_last_sampling_only(mode: AdmissionMode) -> None:
+    """Also in a queue that is not ordered by it yet."""
     rule = AdmissionFairSharing(half_life=10_000, sampling=1000)
     at = CohortWorld(SettingsObserved(admission_fair_sharing=rule))
     at.fold(FlavorObserved(name="default"))
-    at.queue("gpus", 100, mode=AdmissionMode.USAGE_BASED)
+    at.queue("gpus", 100, mode=mode)
     at.door("a", "gpus")
     at.door("unused", "gpus")
     at.running("one", "gpus", 64, door="a")
