@@ -119,7 +119,7 @@ def differences(found: FoundObjects, view: View, world: World) -> list[Migration
         *_still_managed(found),
         *_would_stop(found, view, world),
         *_refused(world),
-        *_not_counted(found, view),
+        *_not_counted(found, view, world),
         *_usage(found, world),
     ]
     return sorted(every, key=lambda one: (not one.blocks, one.code, one.object))
@@ -166,8 +166,9 @@ def _still_managed(found: FoundObjects) -> Iterator[MigrationDifference]:
 
 def _would_stop(found: FoundObjects, view: View, world: World) -> Iterator[MigrationDifference]:
     for place, key in running(found, view):
-        workload = world.workloads.get(key)
-        if workload is None or workload.admission is None:
+        # Of an elastic job facts name the first slice, which may be over, or on no log: it runs in its last one.
+        parts = [one for name in (key, *world.chains.get(key, ())) if (one := world.workloads.get(name)) is not None]
+        if not any(one.admission is not None for one in parts):
             yield MigrationDifference(
                 object=place,
                 code="RunsWithoutAdmission",
@@ -189,7 +190,7 @@ def _refused(world: World) -> Iterator[MigrationDifference]:
         )
 
 
-def _not_counted(found: FoundObjects, view: View) -> Iterator[MigrationDifference]:
+def _not_counted(found: FoundObjects, view: View, world: World) -> Iterator[MigrationDifference]:
     """Workloads that hold quota under Kueue and belong to nothing that is known here."""
     for one in found.of(WORKLOAD_KIND):
         meta, status = one["metadata"], object_at(one, "status")
@@ -197,7 +198,7 @@ def _not_counted(found: FoundObjects, view: View) -> Iterator[MigrationDifferenc
         name = f"Workload {key}"
         if not status.get("admission") or _is_finished(status):
             continue
-        if key not in view.workloads:
+        if key not in view.workloads and key not in world.workloads:
             owner = object_at(next((own for own in objects_at(meta, "ownerReferences") if own.get("controller")), None))
             yield MigrationDifference(
                 object=name,

@@ -2,12 +2,19 @@
 
 from typing import Any
 
+import pytest
+
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from ops.production.kubernetes.client import KubeClient
-from ops.production.migration import FoundObjects
+from ops.production.migration import FoundObjects, differences, running
+from projections.evolve import evolve
+from projections.log_position import LogPosition
+from projections.world import World
 from services.provisioning_kinds import REQUESTS
 from services.runtime.cluster_port import Listed
+from services.watcher.view import View
+from tests.services.watcher.jobs.test_found_workloads import elastic, slice_of_kueue
 
 REQUEST = {"metadata": {"name": "a-nodes-1", "namespace": "team", "uid": "r1"}}
 
@@ -48,3 +55,23 @@ async def test_every_kind_is_listed_that_the_watcher_looks_at_once_it_is_install
     serving = "leaderworkerset.x-k8s.io/leaderworkerset"
     await FoundObjects(there, SettingsObserved(frameworks=("batch/job", "pod", serving))).take()
     assert {"trainingruntimes", "leaderworkersets"} <= set(there.asked)
+
+
+FIRST = slice_of_kueue("job-j-first", count=2, given=2, over="WorkloadSliceReplaced")
+SECOND = slice_of_kueue("job-j-second", replaces="job-j-first", count=4, given=4)
+
+
+@pytest.mark.parametrize("slices", [[FIRST, SECOND], [SECOND]])
+async def test_an_elastic_job_that_has_grown_runs_with_the_quota_of_its_last_slice(slices: list[JsonObject]) -> None:
+    settings = SettingsObserved(gates={"ElasticJobsViaWorkloadSlices": True})
+    found, view, world = (
+        FoundObjects(Answers(workloads=slices, jobs=[elastic(4)]), settings),
+        View(settings=settings),
+        World(),
+    )
+    await found.take()
+    told = [fact for one in slices for fact in view.see("Workload", one)]
+    for sequence, fact in enumerate([settings, *told, *view.see("Job", elastic(4))], 1):
+        evolve(world, fact, LogPosition(partition="FACTS", sequence=sequence, at=sequence))
+    assert [place for place, _ in running(found, view)] == ["Job/team/j"]
+    assert differences(found, view, world) == []
