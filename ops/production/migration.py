@@ -17,8 +17,14 @@ from services.jobs.kinds.managed_kinds import kinds_of
 from services.jobs.kinds.pods import group_of, is_gated, is_over
 from services.jobs.kinds.table import POD
 from services.runtime.cluster_port import Listed, ObjectMissing, Reader, Resource, Sight
-from services.watcher.settings.installed_kinds import DEFINITIONS, InstalledKinds
-from services.watcher.settings.watched_kinds import CLUSTER_KINDS, JOB_KINDS, WORKLOAD_KIND, seen_first
+from services.watcher.settings.installed_kinds import DEFINITIONS
+from services.watcher.settings.watched_kinds import (
+    CLUSTER_KINDS,
+    JOB_KINDS,
+    WORKLOAD_KIND,
+    optional_kinds,
+    seen_first,
+)
 from services.watcher.view import View
 
 DEPLOYMENTS = Resource(group="apps", plural="deployments", kind="Deployment")
@@ -70,9 +76,8 @@ class FoundObjects(Reader):
             self.objects[_place(resource)] = await self._list(resource)
 
     def installed(self) -> list[Resource]:
-        """The kinds of jobs that come with definitions of their own and are there."""
-        sight = Listed(self.objects[_place(DEFINITIONS)])
-        return InstalledKinds(self.kinds.by_place.values()).see(sight).watch
+        """The kinds that come with definitions of their own, are watched where these are, and are there."""
+        return optional_kinds(self.kinds).see(Listed(self.objects[_place(DEFINITIONS)])).watch
 
     async def watch(self, resource: Resource) -> AsyncIterator[Sight]:
         """What was found; never anything after it."""
@@ -114,7 +119,7 @@ def differences(found: FoundObjects, view: View, world: World) -> list[Migration
         *_still_managed(found),
         *_would_stop(found, view, world),
         *_refused(world),
-        *_not_counted(found, view),
+        *_not_counted(found, view, world),
         *_usage(found, world),
     ]
     return sorted(every, key=lambda one: (not one.blocks, one.code, one.object))
@@ -161,8 +166,9 @@ def _still_managed(found: FoundObjects) -> Iterator[MigrationDifference]:
 
 def _would_stop(found: FoundObjects, view: View, world: World) -> Iterator[MigrationDifference]:
     for place, key in running(found, view):
-        workload = world.workloads.get(key)
-        if workload is None or workload.admission is None:
+        # Of an elastic job facts name the first slice, which may be over, or on no log: it runs in its last one.
+        parts = [one for name in (key, *world.chains.get(key, ())) if (one := world.workloads.get(name)) is not None]
+        if not any(one.admission is not None for one in parts):
             yield MigrationDifference(
                 object=place,
                 code="RunsWithoutAdmission",
@@ -184,7 +190,7 @@ def _refused(world: World) -> Iterator[MigrationDifference]:
         )
 
 
-def _not_counted(found: FoundObjects, view: View) -> Iterator[MigrationDifference]:
+def _not_counted(found: FoundObjects, view: View, world: World) -> Iterator[MigrationDifference]:
     """Workloads that hold quota under Kueue and belong to nothing that is known here."""
     for one in found.of(WORKLOAD_KIND):
         meta, status = one["metadata"], object_at(one, "status")
@@ -192,7 +198,7 @@ def _not_counted(found: FoundObjects, view: View) -> Iterator[MigrationDifferenc
         name = f"Workload {key}"
         if not status.get("admission") or _is_finished(status):
             continue
-        if key not in view.workloads:
+        if key not in view.workloads and key not in world.workloads:
             owner = object_at(next((own for own in objects_at(meta, "ownerReferences") if own.get("controller")), None))
             yield MigrationDifference(
                 object=name,

@@ -11,11 +11,17 @@ from collections.abc import Mapping
 import msgspec
 
 from events.api.check_controllers import PROVISIONING
-from events.provisioning import PodSetCount, ProvisioningConfigObserved, ProvisioningRequestObserved
+from events.provisioning import (
+    PodSetCount,
+    ProvisioningConfigObserved,
+    ProvisioningOrdered,
+    ProvisioningRequestObserved,
+)
 from events.quota import AdmissionCheckObserved
+from events.workload import CheckState, CheckStatus
 from projections.checks.parameters import parameters_problem
 from projections.checks.state import ProvisioningState
-from projections.workloads.lifecycle import Workload
+from projections.workloads.lifecycle import Provisioning, Workload
 
 CONFIG_KIND = "ProvisioningRequestConfig"
 CONSUMES, CLASS_NAME = (
@@ -100,19 +106,46 @@ def request_of(
     workload: Workload,
     check: str,
 ) -> RequestAttempt | None:
-    """The request that answers a check: the one that was ordered, or the latest that Kueue had made before us."""
+    """The request that answers a check: the one that was ordered, or the latest that was made before we took the workload over.
+
+    Rule: docs/rules/adoption.md#requests
+    """
     asked = workload.provisioning.get(check)
     if asked is not None:
         seen = provisioning_requests.get(f"{workload.namespace}/{asked.order.request}")
-        matches = seen is not None and (seen.workload, seen.decision) == (workload.key, asked.decision)
+        matches = seen is not None and seen.workload == workload.key and _answers(seen, asked)
         return RequestAttempt(seen, asked.order.attempt) if seen is not None and matches else None
     prefix = re.compile(re.escape(_limited(f"{workload.name}-{check}-")) + r"([0-9]+)")
+    # What bears a decision was ordered for a reservation of ours, unless there is none: then it is of another log, or served on.
+    all_count = workload.admission is not None and workload.admission.of_others
     found = [
         RequestAttempt(one, int(match[1]))
         for one in requests_in_cluster(provisioning_requests, provisioning_of, workload)
-        if not one.decision and (match := prefix.fullmatch(one.name)) is not None
+        if (all_count or not one.decision) and (match := prefix.fullmatch(one.name)) is not None
     ]
-    return max(found, key=lambda one: one.attempt, default=None)
+    latest = max(found, key=lambda one: one.attempt, default=None)
+    status = workload.checks.get(check)
+    return None if latest is None or (status is not None and _is_over(latest, status)) else latest
+
+
+def _answers(seen: ProvisioningRequestObserved, asked: Provisioning) -> bool:
+    """Whether it is what was ordered, or what another manager had asked for the same, of which we heard late."""
+    if seen.decision:
+        return seen.decision == asked.decision
+    return seen.uid != asked.before and asks_for_the_same(asked.order, seen.class_name, seen.parameters)
+
+
+def asks_for_the_same(order: ProvisioningOrdered, class_name: str, parameters: Mapping[str, str]) -> bool:
+    """Whether a request of another manager asks in the same way for what was ordered."""
+    wanted = {**order.parameters, **order.own_parameters}
+    return class_name == order.class_name and wanted.items() <= parameters.items()
+
+
+def _is_over(found: RequestAttempt, status: CheckStatus) -> bool:
+    """Whether a request has failed, which was counted before, so that the next attempt is due."""
+    answers = found.request.answers
+    failed = any(kind in answers and answers[kind].true for kind in ("Failed", "BookingExpired"))
+    return failed and status.state is CheckState.PENDING and found.attempt <= status.retries
 
 
 def requests_in_cluster(

@@ -6,7 +6,10 @@ sampling, and says the same whenever it is asked. Penalties are kept like everyt
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from events.catalogue import AnyEvent
+from events.control import ObjectRemoved
 from events.event import Millis
 from events.quota import ClusterQueueObserved, LocalQueueObserved
 from events.settings import AdmissionFairSharing, SettingsObserved
@@ -14,7 +17,7 @@ from events.workload import QuotaReleased
 from projections.fair_sharing.decay import BITS, entry_part
 from projections.fair_sharing.ledger import Entered, UsageRecord, settled
 from projections.fair_sharing.state import LedgerState
-from projections.fair_sharing.usage_mode import by_usage
+from projections.fair_sharing.usage_mode import counts_usage
 from projections.quota.state import QuotaState
 from projections.trail import Trail
 from projections.workloads.lifecycle import Workload
@@ -25,12 +28,17 @@ def keep_ledgers(world: LedgerState, event: AnyEvent, at: Millis) -> Sequence[st
 
     Returns the cluster queues that may order their pending workloads in another way from now on.
     """
-    if isinstance(event, LocalQueueObserved):
-        adopt(world.ledgers, world.trail, event, at)
-    if world.settings.admission_fair_sharing is None and not world.entered:
+    counts = counts_usage(world.settings)
+    if not counts and not world.ledgers:
         return ()
-    if isinstance(event, ClusterQueueObserved | SettingsObserved):
-        return enroll(world, event, at)
+    if isinstance(event, SettingsObserved):
+        return enroll(world, at) if counts else forget_all(world)
+    if isinstance(event, ClusterQueueObserved):
+        return [event.name]
+    if isinstance(event, LocalQueueObserved):
+        begin(world, event, at)
+    elif isinstance(event, ObjectRemoved) and event.kind == "LocalQueue":
+        forget(world, f"{event.namespace}/{event.name}")
     key = getattr(event, "workload", None)
     if isinstance(key, str):
         follow(world, key, at, released=isinstance(event, QuotaReleased))
@@ -43,9 +51,8 @@ def follow(world: LedgerState, key: str, at: Millis, *, released: bool = False) 
     `released` says that its quota was taken from it: what it had cost to get that stays used, if it waits for quota again.
     """
     rule, entered = world.settings.admission_fair_sharing, world.entered.get(key)
-    if rule is None and entered is None:
+    if rule is None or not counts_usage(world.settings):
         return
-    rule = rule or AdmissionFairSharing(half_life=0)
     now = _standing(world, world.workloads.get(key), entered, rule)
     if now == entered:
         return
@@ -58,12 +65,38 @@ def follow(world: LedgerState, key: str, at: Millis, *, released: bool = False) 
         world.trail.put(world.entered, key, now)
 
 
-def adopt(ledgers: dict[str, UsageRecord], trail: Trail, queue: LocalQueueObserved, at: Millis) -> None:
-    """Start the ledger of a queue that is first seen with what Kueue had measured."""
+def begin(world: LedgerState, queue: LocalQueueObserved, at: Millis) -> None:
+    """Start the ledger of a queue that is first seen: with what Kueue had measured, or else with what runs in it."""
     key = f"{queue.namespace}/{queue.name}"
-    if queue.consumed and key not in ledgers:
-        consumed = {resource: amount << BITS for resource, amount in sorted(queue.consumed.items())}
-        trail.put(ledgers, key, UsageRecord(at=min(queue.consumed_at or at, at), consumed=consumed))
+    if key in world.ledgers:
+        return
+    if not queue.consumed:
+        _begin_with_what_runs(world, key, at)
+        return
+    measured = {resource: amount << BITS for resource, amount in sorted(queue.consumed.items())}
+    world.trail.put(world.ledgers, key, UsageRecord(at=min(queue.consumed_at or at, at), consumed=measured))
+    _enter_all(world, key, at)
+
+
+def _begin_with_what_runs(world: LedgerState, key: str, at: Millis) -> None:
+    world.trail.put(world.ledgers, key, UsageRecord(at=at))
+    _enter_all(world, key, at)
+    ledger = world.ledgers[key]
+    if ledger.running:
+        running = {resource: amount << BITS for resource, amount in ledger.running.items()}
+        world.trail.put(world.ledgers, key, replace(ledger, consumed=running))
+
+
+def _enter_all(world: LedgerState, local_queue: str, at: Millis) -> None:
+    for workload in list(world.by_local_queue.get(local_queue, ())):
+        follow(world, workload, at)
+
+
+def forget(world: LedgerState, local_queue: str) -> None:
+    """End the ledger of a queue that is gone: one of its name that comes later has used nothing of it."""
+    for key in [key for key, one in world.entered.items() if one.local_queue == local_queue]:
+        world.trail.drop(world.entered, key)
+    world.trail.drop(world.ledgers, local_queue)
 
 
 def settle_all(settings: SettingsObserved, ledgers: dict[str, UsageRecord], trail: Trail, at: Millis) -> None:
@@ -74,20 +107,29 @@ def settle_all(settings: SettingsObserved, ledgers: dict[str, UsageRecord], trai
             trail.put(ledgers, key, settled(ledger, rule, at))
 
 
-def enroll(world: LedgerState, changed: ClusterQueueObserved | SettingsObserved, at: Millis) -> Sequence[str]:
-    """Begin or end counting in the queues that a change is about, and name them."""
-    names = [changed.name] if isinstance(changed, ClusterQueueObserved) else sorted(world.cluster_queues)
-    for name in names:
-        for key in list(world.holders(name)):
-            follow(world, key, at)
-    return names
+def enroll(world: LedgerState, at: Millis) -> Sequence[str]:
+    """Count in all queues from now on, if that is new, and name them."""
+    for key in sorted(world.local_queues):
+        if key not in world.ledgers:
+            _begin_with_what_runs(world, key, at)
+    return sorted(world.cluster_queues)
+
+
+def forget_all(world: LedgerState) -> Sequence[str]:
+    """Count nothing any more, and name the queues that are ordered by nothing of it."""
+    world.trail.clear(world.entered)
+    world.trail.clear(world.ledgers)
+    return sorted(world.cluster_queues)
 
 
 def _standing(
     world: QuotaState, workload: Workload | None, entered: Entered | None, rule: AdmissionFairSharing
 ) -> Entered | None:
     """What should be counted for a workload as it stands; it counts in the local queue through which it was admitted."""
-    if workload is None or workload.admission is None or not by_usage(world, workload.admission.cluster_queue):
+    if workload is None or workload.admission is None:
+        return None
+    local_queue = entered.local_queue if entered is not None else workload.local_queue
+    if local_queue not in world.local_queues:
         return None
     held = world.holders(workload.admission.cluster_queue).usage.get(workload.key)
     if held is None:
@@ -97,7 +139,6 @@ def _standing(
         resource = world.quota.columns.names[column][1]
         usage[resource] = usage.get(resource, 0) + amount
     usage = dict(sorted(usage.items()))
-    local_queue = entered.local_queue if entered is not None else workload.local_queue
     if workload.admitted or (entered is not None and entered.penalty is None):
         return Entered(local_queue=local_queue, running=usage)
     if entered is not None:

@@ -75,6 +75,7 @@ def adopt(world: DeviceState, workload: Workload, status: AdoptedStatus, positio
         required_checks=tuple(sorted(adopted.checks)),
         done_before=done_before,
         given_back=given_back_by(done, done_before, {}),
+        of_others=True,
     )
     adopted = replace(adopted, admission=admission)
     queue = world.cluster_queues.get(status.cluster_queue)

@@ -46,7 +46,7 @@ def evolve_provisioning(world: QueueState, event: ProvisioningEvent, position: L
         case ProvisioningRejected() | ProvisioningOrdered() | ProvisioningDropped():
             workload = world.workloads.get(event.workload)
             if workload is not None:
-                world.put_workload(_evolved(workload, event, position))
+                world.put_workload(_evolved(world.provisioning_requests, workload, event, position))
         case _:
             assert_never(event)
 
@@ -66,7 +66,10 @@ def miss_provisioning(world: QueueState, event: AnyEvent) -> None:
 
 
 def _evolved(
-    workload: Workload, event: ProvisioningRejected | ProvisioningOrdered | ProvisioningDropped, position: LogPosition
+    requests: Mapping[str, ProvisioningRequestObserved],
+    workload: Workload,
+    event: ProvisioningRejected | ProvisioningOrdered | ProvisioningDropped,
+    position: LogPosition,
 ) -> Workload:
     match event:
         case ProvisioningRejected():
@@ -76,7 +79,7 @@ def _evolved(
             }
             return replace(workload, provisioning=asked)
         case ProvisioningOrdered():
-            return _ordered(workload, event, position)
+            return _ordered(requests.get(f"{workload.namespace}/{event.request}"), workload, event, position)
         case ProvisioningDropped():
             left = {name: one for name, one in workload.provisioning.items() if name != event.check}
             return replace(workload, provisioning=left, decided=position.sequence)
@@ -84,8 +87,14 @@ def _evolved(
             assert_never(event)
 
 
-def _ordered(workload: Workload, order: ProvisioningOrdered, position: LogPosition) -> Workload:
-    asked = Provisioning(order=order, decision=f"{position.partition}/{position.sequence}")
+def _ordered(
+    before: ProvisioningRequestObserved | None, workload: Workload, order: ProvisioningOrdered, position: LogPosition
+) -> Workload:
+    asked = Provisioning(
+        order=order,
+        decision=f"{position.partition}/{position.sequence}",
+        before=before.uid if before is not None else "",
+    )
     check = CheckStatus(name=order.check, since=position.at, decided=position.sequence, retries=order.attempt - 1)
     noted = with_news(
         workload, position, "ProvisioningRequestCreated", f'Created ProvisioningRequest: "{order.request}"'

@@ -17,7 +17,7 @@ from projections.fair_sharing.decay import BITS
 from projections.fair_sharing.ledger import UsageRecord, settled
 from projections.fair_sharing.share import share_of
 from projections.fair_sharing.state import LedgerState
-from projections.fair_sharing.usage_mode import by_usage
+from projections.fair_sharing.usage_mode import counts_usage
 from projections.queues.active_condition import ActiveCondition, check_active, cluster_queue_active, local_queue_active
 from projections.queues.state import QueueState
 from projections.queues.waiting import beside, in_line, stays_out
@@ -208,12 +208,12 @@ def sampled_at(settings: SettingsObserved, at: Millis) -> Millis:
 
 def _past(world: LedgerState, local_queue: LocalQueueObserved, key: str, at: Millis) -> PastUse | None:
     rule = world.settings.admission_fair_sharing
-    if rule is None or not by_usage(world, local_queue.cluster_queue):
+    queue = world.cluster_queues.get(local_queue.cluster_queue)
+    if rule is None or queue is None or not counts_usage(world.settings):
         return None
     now = sampled_at(world.settings, at)
     ledger = settled(world.ledgers.get(key, UsageRecord(at=now)), rule, now)
-    queue = world.cluster_queues.get(local_queue.cluster_queue)
-    covered = {name for group in queue.groups for name in group.resources} if queue is not None else set[str]()
+    covered = {name for group in queue.groups for name in group.resources}
     consumed = {name: ledger.consumed.get(name, 0) >> BITS for name in sorted(covered | ledger.consumed.keys())}
     return PastUse(consumed, max(now, ledger.at))
 

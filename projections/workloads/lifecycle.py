@@ -70,6 +70,8 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What quota was reserved for, where its job asks for other pods by now."""
     next_queue: str = ""
     """The local queue that its job names by now, where that is another one than quota was reserved through."""
+    of_others: bool = False
+    """Whether it was found so: another manager, or another log, has reserved it."""
 
 
 class SecondPass(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -107,6 +109,8 @@ class Provisioning(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     order: ProvisioningOrdered
     decision: str
     """The decision that ordered it, as `partition/sequence`: the request bears it."""
+    before: str = ""
+    """The UID of a request that bore the name when this one was ordered: that is not the answer."""
     rejected: str = ""
     """Why the API server did not take the request, as far as it has not."""
 

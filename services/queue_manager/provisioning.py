@@ -148,8 +148,9 @@ def _again(
 ) -> list[Decision]:
     if attempt > config.backoff_limit:
         return _settle(workload, name, CheckState.REJECTED, message, at)
-    if workload.checks[name].state is CheckState.RETRY:
-        return []
+    check = workload.checks[name]
+    if check.state is CheckState.RETRY or attempt <= check.retries:
+        return []  # It is counted already.
     wait = back_off(config.backoff_base, config.backoff_max, attempt)
     return _settle(workload, name, CheckState.RETRY, f"{why}: {message}", at, after=wait)
 

@@ -29,8 +29,16 @@ from services.watcher.first_sight import Begun, FirstSight
 from services.watcher.log_reading import AUTHOR, FellBehind, ReportedByAll
 from services.watcher.saved_view import ViewSaver
 from services.watcher.seen_versions import SeenVersions, contradiction
-from services.watcher.settings.installed_kinds import DEFINITIONS, InstalledKinds
-from services.watcher.settings.watched_kinds import CONFIG_MAP, IF_INSTALLED, JOB_KINDS, PODS, WORKLOAD_KIND, seen_first
+from services.watcher.settings.installed_kinds import DEFINITIONS
+from services.watcher.settings.watched_kinds import (
+    CONFIG_MAP,
+    IF_INSTALLED,
+    JOB_KINDS,
+    PODS,
+    WORKLOAD_KIND,
+    optional_kinds,
+    seen_first,
+)
 from services.watcher.sight_reporting import SightReporter
 from services.watcher.view import View
 
@@ -80,9 +88,11 @@ class Watcher:
         self._sights = SightReporter(self._reported, self.outbox, self._clock, counts_claims=counts)
         self._first = seen_first(self._settings or SettingsObserved())
         self._waiting = len(self._first) + 1 + len(JOB_KINDS)
-        kinds = self.view.kinds
-        self._definitions = InstalledKinds([*kinds.by_place.values(), *kinds.parents.values()], IF_INSTALLED)
+        self._definitions = optional_kinds(self.view.kinds)
         self._watching: dict[str, asyncio.Task[None]] = {}
+        self._before_jobs = {one.kind: asyncio.Event() for one in IF_INSTALLED}
+        """Set when they were listed, or are not installed any more."""
+        self._workloads_seen = asyncio.Event()
         self._tasks = asyncio.TaskGroup()
 
     def _begin_again(self) -> None:
@@ -147,11 +157,18 @@ class Watcher:
             if isinstance(listed.sight, Listed):
                 await self._sights.count_pods(listed.sight)
                 await self.outbox.stored()
+            # What another manager has asked an autoscaler for is known before those for whom it is asked: else it is asked again.
+            sights, definitions = await self._begin(DEFINITIONS)
+            tasks.create_task(self._go_on(definitions, sights))
+            for kind in self._before_jobs.keys() & self._watching.keys():
+                await self._before_jobs[kind].wait()
             # What another manager has admitted is known before its job is looked at: nothing that runs is stopped.
             sights, workloads = await self._begin(WORKLOAD_KIND)
             tasks.create_task(self._go_on(workloads, sights))
+            self._workloads_seen.set()
             for resource in JOB_KINDS:
-                tasks.create_task(self._watch(resource, listed if resource == PODS else None))
+                if resource != DEFINITIONS:
+                    tasks.create_task(self._watch(resource, listed if resource == PODS else None))
             del pods, listed  # What is listed is held no longer than it takes to look at it.
 
     async def _read_back(self) -> None:
@@ -203,8 +220,13 @@ class Watcher:
         return found.sights, resource
 
     async def _watch(self, resource: Resource, listed: FirstSight | None = None) -> None:
+        before_jobs = self._before_jobs.get(resource.kind)
+        if before_jobs is None:
+            await self._workloads_seen.wait()
         sights, _ = await self._begin(resource, listed=listed)
         del listed
+        if before_jobs is not None:
+            before_jobs.set()
         await self._go_on(resource, sights)
 
     async def _go_on(self, resource: Resource, sights: AsyncIterator[Sight]) -> None:
@@ -251,6 +273,8 @@ class Watcher:
         changed = self._definitions.see(sight)
         for resource in changed.leave:
             self._watching.pop(resource.kind).cancel()
+            if resource.kind in self._before_jobs:
+                self._before_jobs[resource.kind].set()
             await self._sights.see(resource, Listed([]))
         for resource in changed.watch:
             self._waiting += not self.listed.is_set()

@@ -11,6 +11,7 @@ from projections.billing.lines.amounts import Amount, DueKey, entered_amounts, r
 from projections.billing.lines.charge import Charge, Piece, charges, pieces
 from projections.billing.lines.monthly_terms import has_terms, monthly_terms
 from projections.billing.lines.unused_capacity import unused_amounts
+from projections.billing.terms.accounts import Payer
 from projections.calendar import month_of
 
 
@@ -56,43 +57,56 @@ class BilledTo(msgspec.Struct, frozen=True):
 EVERYBODY = BilledTo()
 
 
-def charged_lines(ledger: Ledger, window: Window, of: BilledTo = EVERYBODY) -> Iterator[ChargedPiece | Amount]:
-    """Every line of a bill: what was held and given back first, roundings last."""
-    due: dict[DueKey, int] = {}
+class _Dues(msgspec.Struct):
+    """What accounts owe for each month, by the lines so far."""
+
+    owed: dict[DueKey, int] = {}
     learnt: dict[DueKey, int] = {}
     """What of it was learnt of months that are closed: it is no part of what the month itself comes to."""
     mapped: set[DueKey] = set()
-    """Accounts that a rule names who pays for anything in that month."""
+    """Those for which anybody pays because a rule says so."""
+
+    def pays(self, payer: Payer, key: DueKey) -> None:
+        """Somebody pays for something of a month, whether that is wanted or not."""
+        if payer.mapped:
+            self.mapped.add(key)
+
+    def add(self, key: DueKey, cost: int, *, learnt: bool = False) -> None:
+        """So much more is owed."""
+        for sums in (self.owed, self.learnt) if learnt else (self.owed,):
+            sums[key] = sums.get(key, 0) + cost
+
+    def whole(self, of: BilledTo) -> dict[DueKey, int]:
+        """What is owed by those of whom all lines are wanted."""
+        return {key: owed for key, owed in self.owed.items() if of.has_whole(key, mapped=key in self.mapped)}
+
+
+def charged_lines(ledger: Ledger, window: Window, of: BilledTo = EVERYBODY) -> Iterator[ChargedPiece | Amount]:
+    """Every line of a bill: what was held and given back first, roundings last."""
+    dues = _Dues()
     for piece in pieces(ledger, window):
         key = _due(piece)
-        if piece.payer.mapped:
-            mapped.add(key)
+        dues.pays(piece.payer, key)
         if of.has_piece(piece):
             found = charges(piece)
             if found:
-                cost = sum(one.cost for one in found)
-                due[key] = due.get(key, 0) + cost
-                if piece.learnt:
-                    learnt[key] = learnt.get(key, 0) + cost
+                dues.add(key, sum(one.cost for one in found), learnt=piece.learnt)
             yield ChargedPiece(piece, found)
 
-    def booked(found: Iterator[Amount], sums: tuple[dict[DueKey, int], ...]) -> Iterator[Amount]:
+    def booked(found: Iterator[Amount], *, learnt: bool = False) -> Iterator[Amount]:
         for amount in found:
-            if amount.payer.mapped:
-                mapped.add(amount.due)
+            dues.pays(amount.payer, amount.due)
             if of.has_amount(amount):
-                for one in sums:
-                    one[amount.due] = one.get(amount.due, 0) + amount.cost
+                dues.add(amount.due, amount.cost, learnt=learnt)
                 yield amount
 
-    yield from booked(entered_amounts(ledger, window), (due,))
-    yield from booked(unused_amounts(ledger, window), (due,))
+    yield from booked(entered_amounts(ledger, window))
+    yield from booked(unused_amounts(ledger, window))
     if ledger.carried is not None and window.since <= ledger.carried.booked < window.until:
-        yield from booked(_learnt_amounts(ledger.carried), (due, learnt))
-    whole = {key for key in due if of.has_whole(key, mapped=key in mapped)}
-    own = {key: due[key] - learnt.get(key, 0) for key in whole}
-    yield from booked(monthly_terms(ledger, own, window, mapped), (due,))
-    yield from roundings({key: due[key] for key in due if of.has_whole(key, mapped=key in mapped)}, ledger, mapped)
+        yield from booked(_learnt_amounts(ledger.carried), learnt=True)
+    own = {key: owed - dues.learnt.get(key, 0) for key, owed in dues.whole(of).items()}
+    yield from booked(monthly_terms(ledger, own, window, dues.mapped))
+    yield from roundings(dues.whole(of), ledger, dues.mapped)
 
 
 def _due(piece: Piece) -> DueKey:
@@ -104,19 +118,16 @@ def _derived(ledger: Ledger, window: Window) -> Iterator[Amount]:
     yield from unused_amounts(ledger, window)
     if not any(has_terms(one) for one in ledger.prices.lists):
         return
-    due: dict[DueKey, int] = {}
-    mapped: set[DueKey] = set()
+    dues = _Dues()
     for piece in pieces(ledger, window):
         key = _due(piece)
-        if piece.payer.mapped:
-            mapped.add(key)
+        dues.pays(piece.payer, key)
         if found := charges(piece):
-            due[key] = due.get(key, 0) + sum(one.cost for one in found)
+            dues.add(key, sum(one.cost for one in found))
     for amount in (*entered_amounts(ledger, window), *unused_amounts(ledger, window)):
-        if amount.payer.mapped:
-            mapped.add(amount.due)
-        due[amount.due] = due.get(amount.due, 0) + amount.cost
-    yield from monthly_terms(ledger, due, window, mapped)
+        dues.pays(amount.payer, amount.due)
+        dues.add(amount.due, amount.cost)
+    yield from monthly_terms(ledger, dues.owed, window, dues.mapped)
 
 
 def _learnt_amounts(carried: Carried) -> Iterator[Amount]:

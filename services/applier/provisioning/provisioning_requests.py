@@ -10,7 +10,14 @@ from events.job_kind import JobKind
 from events.json_object import JsonObject, object_at, objects_at
 from events.provisioning import MergePolicy, ProvisioningOrdered, ProvisioningRequestObserved
 from events.workload import CheckState, Member
-from projections.checks.provisioning import CLASS_NAME, CONSUMES, of_no_use, request_of, template_name
+from projections.checks.provisioning import (
+    CLASS_NAME,
+    CONSUMES,
+    asks_for_the_same,
+    of_no_use,
+    request_of,
+    template_name,
+)
 from projections.checks.state import ProvisioningState
 from projections.workloads.lifecycle import Workload
 from services.applier.manifests import injections, originals
@@ -25,6 +32,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     order: ProvisioningOrdered
     decision: str
+    before: str = ""
+    """The UID of a request of that name that was known when it was ordered, and is not the answer."""
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +70,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
 def ask(world: ProvisioningState, workload: Workload) -> Ask | None:
     """The requests that the cluster lacks, and those that it no longer needs; None when it is as it should be."""
     make = tuple(
-        Request(order=asked.order, decision=asked.decision)
+        Request(order=asked.order, decision=asked.decision, before=asked.before)
         for check, asked in sorted(workload.provisioning.items())
         if check in workload.checks
         # What was provisioned once and is gone has served: pods run on it.
@@ -90,6 +99,20 @@ def owned_by(resource: Resource, value: JsonObject) -> list[JsonObject]:
     meta = value["metadata"]
     api = {"apiVersion": f"{resource.group}/{resource.version}", "kind": resource.kind}
     return [{**api, "name": meta["name"], "uid": meta["uid"], "controller": True, "blockOwnerDeletion": True}]
+
+
+def is_asked_already(request: Request, found: JsonObject, workload: str) -> bool:
+    """Whether another manager has asked for the same on behalf of a workload with this UID: that is told, and answers the check.
+
+    Rule: docs/rules/adoption.md#requests
+    """
+    meta, spec = found["metadata"], object_at(found, "spec")
+    if object_at(meta, "annotations").get(DECISION) or meta["uid"] == request.before or meta.get("deletionTimestamp"):
+        return False
+    if object_at(meta, "labels").get(MANAGED) != "true":
+        return False
+    same = asks_for_the_same(request.order, spec.get("provisioningClassName", ""), object_at(spec, "parameters"))
+    return same and any(one["uid"] == workload for one in objects_at(meta, "ownerReferences"))
 
 
 def templates_of(request: JsonObject) -> list[str]:

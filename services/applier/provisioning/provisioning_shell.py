@@ -22,6 +22,7 @@ from services.applier.provisioning.provisioning_requests import (
     Ask,
     Request,
     ask,
+    is_asked_already,
     owned_by,
     pod_sets_of,
     request_objects,
@@ -128,6 +129,8 @@ class ProvisioningWriter:
     async def _make(self, wanted: Ask, request: Request) -> None:
         workload = await self._writer.get(WORKLOADS, wanted.namespace, wanted.name)
         uid: str = workload["metadata"]["uid"]
+        if await self._is_asked_already(request, uid):
+            return
         try:
             described = await self._templates.of(wanted, workload)
         except FieldBroken as broken:
@@ -146,6 +149,13 @@ class ProvisioningWriter:
         owner = {"metadata": {"ownerReferences": owned_by(REQUESTS, made)}}
         for template in objects.templates:
             await self._writer.merge(TEMPLATES, wanted.namespace, template["metadata"]["name"], owner)
+
+    async def _is_asked_already(self, request: Request, uid: str) -> bool:
+        try:
+            found = await self._writer.get(REQUESTS, request.order.workload.partition("/")[0], request.order.request)
+        except ObjectMissing:
+            return False
+        return is_asked_already(request, found, uid)
 
     async def _create(self, resource: Resource, request: Request, uid: str, value: JsonObject) -> JsonObject:
         """One object as it is there, made anew where one bears its name that is of an earlier attempt, or of a request that is gone."""

@@ -2,14 +2,14 @@
 
 from events.settings import SettingsObserved
 from projections.claims.counted import counts_claims
-from services.jobs.kinds.managed_kinds import resource_of
+from services.jobs.kinds.managed_kinds import Kinds, resource_of
 from services.jobs.kinds.table import STATEFUL_SET
 from services.jobs.kinds.training_runtime import RUNTIMES
 from services.provisioning_kinds import REQUESTS
 from services.runtime.cluster_port import Resource
 from services.watcher.claims.claim_book import CLAIM_KINDS
 from services.watcher.settings.cluster_objects import OBSERVED
-from services.watcher.settings.installed_kinds import DEFINITIONS
+from services.watcher.settings.installed_kinds import DEFINITIONS, InstalledKinds
 
 KUEUE, CONFIG_MAP = "kueue.x-k8s.io", "ConfigMap"
 CLUSTER_KINDS = (
@@ -47,4 +47,9 @@ JOB_KINDS = (
     DEFINITIONS,
 )
 IF_INSTALLED = (REQUESTS, *RUNTIMES.values())
-"""Optional kinds besides those of jobs, watched as soon as they are installed."""
+"""Optional kinds besides those of jobs, watched as soon as they are installed; where they are, they are seen before any job."""
+
+
+def optional_kinds(kinds: Kinds) -> InstalledKinds:
+    """Which of all optional kinds are installed: those of jobs, those that serve, and what both are read with."""
+    return InstalledKinds([*kinds.by_place.values(), *kinds.parents.values()], IF_INSTALLED)

@@ -354,7 +354,9 @@ class Reading:
         self._ended: dict[str, int] = {}
         """By workload, which fact tells that it is over."""
         for one in told(log):
-            self._facts.update({one.place.stream: last for stream, last in one.needs if stream == FACTS})
+            for stream, last in one.needs:
+                if stream == FACTS:
+                    self._facts[one.place.stream] = last
             for event in one.events:
                 self._hear(event, one.place)
         self.end = min(self.at, until)

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.admission import QuotaReserved, WorkloadAdmitted
-from events.quota import AdmissionMode
+from events.control import ObjectRemoved
+from events.quota import AdmissionMode, LocalQueueObserved
 from events.settings import AdmissionFairSharing, SettingsObserved
 from events.workload import PodSetAssignment, QuotaReleased, WorkloadQueued, WorkloadSwitched
 from projections.fair_sharing.decay import ONE, entry_part
@@ -129,14 +130,29 @@ def test_the_local_queue_that_used_less_comes_first_whatever_the_priorities() ->
     assert first(at) == ["patient"]
 
 
-def test_a_queue_that_does_not_want_it_has_the_order_of_priorities_and_keeps_no_ledger() -> None:
+def test_a_queue_that_does_not_want_it_has_the_order_of_priorities() -> None:
     at = shared_queue(AdmissionMode.NONE)
     at.running("old", "gpus", 8, door="a")
     queued(at, "urgent", "a", priority=10)
     queued(at, "patient", "b")
     at.now = HALF_LIFE
     assert first(at) == ["urgent"]
-    assert not at.world.ledgers
+
+
+def test_nothing_is_counted_where_it_is_not_configured() -> None:
+    at = CohortWorld(SettingsObserved())
+    at.queue("gpus", 100, mode=AdmissionMode.USAGE_BASED)
+    at.door("a", "gpus")
+    at.running("one", "gpus", 8, door="a")
+    assert not at.world.ledgers and not at.world.entered
+    at.fold(SettingsObserved(admission_fair_sharing=RULE))
+    assert at.world.ledgers and at.world.entered
+    for off in (
+        SettingsObserved(),
+        SettingsObserved(admission_fair_sharing=RULE, gates={"AdmissionFairSharing": False}),
+    ):
+        at.fold(off)
+        assert not at.world.ledgers and not at.world.entered
 
 
 def test_those_who_wait_and_run_already_count_when_a_queue_begins_to_want_it() -> None:
@@ -149,7 +165,67 @@ def test_those_who_wait_and_run_already_count_when_a_queue_begins_to_want_it() -
     assert first(at) == ["patient"]
     at.queue("gpus", 100)
     assert first(at) == ["urgent"]
-    assert not at.world.entered
+
+
+def test_what_was_used_before_a_queue_wanted_it_counts() -> None:
+    at = shared_queue(AdmissionMode.NONE)
+    at.running("one", "gpus", 8, door="a")
+    at.now = HALF_LIFE
+    at.queue("gpus", 100, mode=AdmissionMode.USAGE_BASED)
+    assert used(at, "a") == 4
+
+
+def test_where_it_is_configured_later_what_runs_counts_as_if_it_always_had() -> None:
+    at = CohortWorld(SettingsObserved())
+    at.queue("gpus", 100, mode=AdmissionMode.USAGE_BASED)
+    at.door("a", "gpus")
+    at.running("one", "gpus", 8, door="a")
+    at.now = HALF_LIFE
+    at.fold(SettingsObserved(admission_fair_sharing=RULE))
+    assert used(at, "a") == 8
+    at.now = 2 * HALF_LIFE
+    assert used(at, "a") == 8
+    at.gone("one")
+    at.now = 3 * HALF_LIFE
+    at.fold(SettingsObserved(admission_fair_sharing=RULE, retain_finished=1))
+    assert used(at, "a") == 4, "settings that are told again begin nothing anew"
+
+
+def test_a_local_queue_that_is_made_anew_has_used_nothing_of_before() -> None:
+    at = shared_queue()
+    at.running("one", "gpus", 8, door="a")
+    at.waiting("two", door="a")
+    reserved(at, "two", 8)
+    at.now = HALF_LIFE
+    at.gone("one")
+    at.fold(ObjectRemoved(kind="LocalQueue", namespace="team", name="a"))
+    at.gone("two")
+    assert "team/a" not in at.world.ledgers and not at.world.entered
+    at.door("a", "gpus")
+    assert used(at, "a") == 0
+
+
+def test_a_local_queue_that_is_made_anew_begins_with_what_its_workloads_use() -> None:
+    at = shared_queue()
+    at.running("one", "gpus", 8, door="a")
+    at.running("two", "gpus", 2, door="a")
+    at.now = HALF_LIFE
+    at.fold(ObjectRemoved(kind="LocalQueue", namespace="team", name="a"))
+    at.now = 2 * HALF_LIFE
+    at.gone("two")
+    at.door("a", "gpus")
+    assert used(at, "a") == 8
+    at.gone("one")
+    at.now = 3 * HALF_LIFE
+    assert used(at, "a") == 4
+
+
+def test_what_kueue_had_measured_is_what_a_local_queue_begins_with() -> None:
+    at = shared_queue()
+    at.now = HALF_LIFE
+    at.fold(LocalQueueObserved(namespace="team", name="c", cluster_queue="gpus", consumed={"gpu": 8}, consumed_at=1))
+    at.now = HALF_LIFE + 1
+    assert used(at, "c") == 4
 
 
 def test_a_local_queue_of_weight_zero_comes_last_and_weights_divide() -> None:

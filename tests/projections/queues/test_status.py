@@ -1,5 +1,6 @@
 """What is shown of queues and cohorts, as a pure question to a world."""
 
+import pytest
 from msgspec.structs import replace
 
 from events.control import ObjectRemoved
@@ -181,11 +182,13 @@ def test_a_local_queue_that_leads_nowhere_counts_nobody_who_would_not_be_queued_
     assert without_cluster_queue(story.world, "team/nowhere").pending == 1
 
 
-def test_past_usage_is_shown_as_of_the_last_sampling_only() -> None:
+@pytest.mark.parametrize("mode", AdmissionMode)
+def test_past_usage_is_shown_as_of_the_last_sampling_only(mode: AdmissionMode) -> None:
+    """Also in a queue that is not ordered by it yet."""
     rule = AdmissionFairSharing(half_life=10_000, sampling=1000)
     at = CohortWorld(SettingsObserved(admission_fair_sharing=rule))
     at.fold(FlavorObserved(name="default"))
-    at.queue("gpus", 100, mode=AdmissionMode.USAGE_BASED)
+    at.queue("gpus", 100, mode=mode)
     at.door("a", "gpus")
     at.door("unused", "gpus")
     at.running("one", "gpus", 64, door="a")

@@ -3,11 +3,13 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from events.provisioning import MergePolicy, PodSetCount, ProvisioningOrdered
 from services.applier.provisioning.provisioning_requests import (
     ProvisionedPodSet,
     Request,
+    is_asked_already,
     pod_sets_of,
     request_objects,
     template_of,
@@ -107,3 +109,34 @@ def test_what_a_job_says_itself_wins_over_the_configuration() -> None:
     assert templates_of(request) == [one["metadata"]["name"] for one in parts] == ["ppt-w-nodes-1-a"]
     assert all(one["metadata"]["annotations"] == {"kuelog.io/decision": "LOG_0/7"} for one in (request, *parts))
     assert templates_of({"spec": {}}) == []
+
+
+def theirs(**meta: Any) -> dict[str, Any]:
+    head = {"uid": "r1", "labels": {"kueue.x-k8s.io/managed": "true"}, "ownerReferences": [{"uid": "w1"}]}
+    spec = {"provisioningClassName": "class", "parameters": {"Zone": "b", "Mode": "x", "More": "y"}}
+    return {"metadata": {**head, **meta}, "spec": spec}
+
+
+def test_what_another_manager_has_asked_for_the_same_is_left_as_it_is() -> None:
+    assert is_asked_already(order(None), theirs(), "w1")
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {"uid": "known"},
+        {"labels": {}},
+        {"ownerReferences": [{"uid": "w2"}]},
+        {"annotations": {"kuelog.io/decision": "LOG_0/3"}},
+        {"deletionTimestamp": "2026-01-01T00:00:00Z"},
+    ],
+)
+def test_what_is_of_an_earlier_attempt_or_of_somebody_else_is_made_anew(meta: dict[str, Any]) -> None:
+    assert not is_asked_already(replace(order(None), before="known"), theirs(**meta), "w1")
+
+
+def test_what_asks_in_another_way_is_made_anew() -> None:
+    other = theirs()
+    other["spec"]["parameters"]["Zone"] = "c"
+    assert not is_asked_already(order(None), other, "w1")
+    assert not is_asked_already(order(None), {**theirs(), "spec": {"provisioningClassName": "x"}}, "w1")
