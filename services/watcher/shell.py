@@ -30,7 +30,15 @@ from services.watcher.log_reading import AUTHOR, FellBehind, ReportedByAll
 from services.watcher.saved_view import ViewSaver
 from services.watcher.seen_versions import SeenVersions, contradiction
 from services.watcher.settings.installed_kinds import DEFINITIONS, InstalledKinds
-from services.watcher.settings.watched_kinds import CONFIG_MAP, IF_INSTALLED, JOB_KINDS, PODS, WORKLOAD_KIND, seen_first
+from services.watcher.settings.watched_kinds import (
+    CONFIG_MAP,
+    IF_INSTALLED,
+    JOB_KINDS,
+    PODS,
+    WORKLOAD_KIND,
+    owners_first,
+    seen_first,
+)
 from services.watcher.sight_reporting import SightReporter
 from services.watcher.view import View
 
@@ -79,10 +87,12 @@ class Watcher:
         counts = counts_claims(self._settings or SettingsObserved())
         self._sights = SightReporter(self._reported, self.outbox, self._clock, counts_claims=counts)
         self._first = seen_first(self._settings or SettingsObserved())
-        self._waiting = len(self._first) + 1 + len(JOB_KINDS)
+        self._waiting = len(self._first) + len((WORKLOAD_KIND, DEFINITIONS)) + len(JOB_KINDS)
         kinds = self.view.kinds
         self._definitions = InstalledKinds([*kinds.by_place.values(), *kinds.parents.values()], IF_INSTALLED)
         self._watching: dict[str, asyncio.Task[None]] = {}
+        self._begun_last: asyncio.Task[Begun] | None = None
+        """The first look at the kind of jobs that was asked for last."""
         self._tasks = asyncio.TaskGroup()
 
     def _begin_again(self) -> None:
@@ -150,8 +160,10 @@ class Watcher:
             # What another manager has admitted is known before its job is looked at: nothing that runs is stopped.
             sights, workloads = await self._begin(WORKLOAD_KIND)
             tasks.create_task(self._go_on(workloads, sights))
+            sights, definitions = await self._begin(DEFINITIONS)
+            tasks.create_task(self._go_on(definitions, sights))
             for resource in JOB_KINDS:
-                tasks.create_task(self._watch(resource, listed if resource == PODS else None))
+                self._watch_behind(resource, listed if resource == PODS else None)
             del pods, listed  # What is listed is held no longer than it takes to look at it.
 
     async def _read_back(self) -> None:
@@ -191,10 +203,10 @@ class Watcher:
     ) -> Begun:
         """Report the first list of a kind after those of others; a kind that is not installed is not waited for."""
         found = listed or await self._list(resource)
+        if before is not None:
+            # Else a queue would be seen for a moment whose flavors are missing, and be shown so.
+            await asyncio.wait({before})
         if found.sight is not None:
-            if before is not None:
-                # Else a queue would be seen for a moment whose flavors are missing, and be shown so.
-                await asyncio.wait({before})
             if isinstance(found.sight, Listed):
                 await self._notice_restart(resource, found.sight, found.known)
             await self._see(resource, found.sight)
@@ -202,9 +214,13 @@ class Watcher:
         self._one_listed()
         return found.sights, resource
 
-    async def _watch(self, resource: Resource, listed: FirstSight | None = None) -> None:
-        sights, _ = await self._begin(resource, listed=listed)
-        del listed
+    def _watch_behind(self, resource: Resource, listed: FirstSight | None = None) -> asyncio.Task[None]:
+        """Watch a kind of jobs, and look at it first when all of those were looked at that were asked for before."""
+        self._begun_last = begun = self._tasks.create_task(self._begin(resource, self._begun_last, listed))
+        return self._tasks.create_task(self._watch(begun))
+
+    async def _watch(self, begun: asyncio.Task[Begun]) -> None:
+        sights, resource = await begun
         await self._go_on(resource, sights)
 
     async def _go_on(self, resource: Resource, sights: AsyncIterator[Sight]) -> None:
@@ -252,6 +268,6 @@ class Watcher:
         for resource in changed.leave:
             self._watching.pop(resource.kind).cancel()
             await self._sights.see(resource, Listed([]))
-        for resource in changed.watch:
+        for resource in owners_first(changed.watch):
             self._waiting += not self.listed.is_set()
-            self._watching[resource.kind] = self._tasks.create_task(self._watch(resource))
+            self._watching[resource.kind] = self._watch_behind(resource)

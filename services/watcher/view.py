@@ -144,7 +144,15 @@ class View:
             fresh += self.see(kind, value)  # What it asks for is held against the Workload that it names by now.
         if kind == "Workload":
             fresh += self._jobs_naming(place.removeprefix("Workload/"))
-        return [*fresh, *self._see_again(self._families.learn(kind, value))]
+        return [*fresh, *self._withdrawn(place), *self._see_again(self._families.learn(kind, value))]
+
+    def _withdrawn(self, place: str) -> list[Fact]:
+        """That jobs are none of their own which go with the one at a place, and were seen before it."""
+        fresh: list[Fact] = []
+        for one in self._families.below(place):
+            self.prebuilt.forget(one)
+            fresh += self.fresh(self.workload_facts(one, None))
+        return fresh
 
     def _running(self, kind: str, value: JsonObject, refused: Refused) -> int:
         """The generation in which a refused job runs that is managed here; 0 for all else."""

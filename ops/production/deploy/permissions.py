@@ -32,6 +32,7 @@ from services.multikueue.connection import CLUSTERS
 from services.provisioning_kinds import REQUESTS, TEMPLATES
 from services.runtime.cluster_port import Resource
 from services.watcher.claims.claim_book import CLAIM_KINDS
+from services.watcher.settings.installed_kinds import DEFINITIONS as KIND_DEFINITIONS
 from services.watcher.settings.watched_kinds import (
     CLUSTER_KINDS,
     IF_INSTALLED,
@@ -90,7 +91,7 @@ def seen(settings: SettingsObserved) -> list[Grant]:
 
     What claims are counted by is among them whether device classes are mapped or not: a chart does not know its configuration.
     """
-    first = (*CLUSTER_KINDS, *CLAIM_KINDS, WORKLOAD_KIND)
+    first = (*CLUSTER_KINDS, *CLAIM_KINDS, WORKLOAD_KIND, KIND_DEFINITIONS)
     return _by_group([*first, *JOB_KINDS, *IF_INSTALLED, *job_resources(settings), *parents(settings)], SEEING)
 
 

@@ -48,23 +48,42 @@ class JobOwnership:
         """RayClusters that such jobs own, by place."""
         self._owners: dict[str, str] = {}
         """By the place of a job that another one owns, that one's place; empty for one that somebody else manages."""
+        self._owned: dict[str, dict[str, None]] = {}
+        """The same from above: by the place of an owner, the places of what it owns."""
 
     def goes_with_owner(self, meta: ObjectMeta) -> bool:
         """Whether a job that is managed itself owns this one, directly or over others, and starts and stops it.
 
         Raises `Refused` where more jobs are above it than are looked up: whether one of them runs it can't be known.
         """
-        place = self._owner_of(meta)
+        managed = self._is_managed(self._owner_of(meta))
+        if managed is not None:
+            return managed
+        what = f"Terminated search for Kueue-managed Job because ancestor depth exceeded limit of {DEEPEST}"
+        raise Refused([problem("metadata.ownerReferences", what, "fewer jobs that own each other")], NESTING_TOO_DEEP)
+
+    def _is_managed(self, place: str | None) -> bool | None:
+        """Whether the job at a place is managed, or one above it; None where more are above it than are looked up."""
         for _ in range(DEEPEST):
             if place is None:
                 return False
             if not place or place in self._managed or place in self._parents:
                 return True
             place = self._owners.get(place)
-        if place is None:
-            return False
-        what = f"Terminated search for Kueue-managed Job because ancestor depth exceeded limit of {DEEPEST}"
-        raise Refused([problem("metadata.ownerReferences", what, "fewer jobs that own each other")], NESTING_TOO_DEEP)
+        return False if place is None else None
+
+    def below(self, place: str) -> list[str]:
+        """The places of jobs that were reported before it was known that what owns them is managed: they go with the one at `place`.
+
+        Rule: docs/rules/objects.md#owners
+        """
+        if place not in self._owned or not self._is_managed(place):
+            return []
+        found, level = dict[str, None](), [place]
+        for _ in range(DEEPEST):
+            level = [one for above in level for one in self._owned.get(above, ()) if one not in found]
+            found |= dict.fromkeys(level)
+        return [one for one in found if one in self._managed and one != place]
 
     def _owner_of(self, meta: ObjectMeta) -> str | None:
         owner = _controller(meta)
@@ -171,7 +190,7 @@ class JobOwnership:
         """Forget a job that is gone, as a parent and as a child."""
         self._parents.pop(place, None)
         self._children.pop(place, None)
-        self._owners.pop(place, None)
+        self._belongs_to(place, None)
         self._runtimes.pop(place, None)
         self._scaled.pop(place, None)
         self._clusters.pop(place, None)
@@ -181,10 +200,17 @@ class JobOwnership:
         found = next((one for one in meta.get("ownerReferences") or () if one.get("controller")), None)
         words = () if found is None else (str(found.get(name, "")) for name in ("apiVersion", "kind", "name"))
         owner = None if found is None else self._owning(str(meta.get("namespace", "")), *words)
-        if owner is None:
-            self._owners.pop(place, None)
-        else:
+        self._belongs_to(place, owner)
+
+    def _belongs_to(self, place: str, owner: str | None) -> None:
+        before = self._owners.pop(place, None)
+        if before is not None and before != owner:
+            self._owned[before].pop(place)
+            if not self._owned[before]:
+                del self._owned[before]
+        if owner is not None:
             self._owners[place] = owner
+            self._owned.setdefault(owner, {})[place] = None
 
 
 def _controller(meta: ObjectMeta) -> OwnerReference | None:
