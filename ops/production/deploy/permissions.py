@@ -128,8 +128,8 @@ def written(settings: SettingsObserved) -> list[Grant]:
 
 
 def asked(settings: SettingsObserved) -> list[Grant]:
-    """What the webhook needs on the whole cluster: local queues, those that lead to other clusters, labels of namespaces, and to publish its authority."""
-    del settings
+    """What the webhook needs on the whole cluster: local queues, those that lead to other clusters, labels of namespaces, who owns what is new, and to publish its authority."""
+    owners = dict.fromkeys(resource_of(one) for one in kinds_of(settings).known.values())
     queues = (LOCAL_QUEUES.plural, CLUSTER_QUEUES.plural, CHECKS.plural)
     configurations = [
         Grant(group=resource.group, resources=(resource.plural,), verbs=("get", "patch"), names=(name,))
@@ -140,6 +140,8 @@ def asked(settings: SettingsObserved) -> list[Grant]:
         Grant(group=LOCAL_QUEUES.group, resources=queues, verbs=SEEING),
         Grant(group=LOCAL_QUEUES.group, resources=(LOCAL_QUEUES.plural,), verbs=("get",)),
         Grant(group=NAMESPACES.group, resources=(NAMESPACES.plural,), verbs=("get", *SEEING)),
+        # Whether a managed job owns what is about to be stored.
+        *_by_group(owners, ("get",)),
         *configurations,
         Grant(group=DEFINED.group, resources=(DEFINED.plural,), verbs=("get", "patch"), names=definitions),
     ]

@@ -46,6 +46,7 @@ from projections.nodes.affinity import selects
 from services.jobs.defaulting import named_queue, suspend_queued
 from services.jobs.kinds.managed_by import given_to_multikueue
 from services.jobs.kinds.managed_kinds import kinds_of
+from services.jobs.owners import answered, depends_on_owner, managed_above
 from services.runtime.cluster_port import Resource
 from services.runtime.own_task import stopped
 
@@ -81,10 +82,12 @@ def suspending(
     settings: SettingsObserved,
     labels: Callable[[str], Mapping[str, str]],
     elsewhere: Callable[[str, str], bool] = nowhere,
+    found: Callable[[Resource, str, str], JsonObject | None] | None = None,
 ) -> Mutator:
     """The same as `suspend`, under a configuration; `labels` are those of a namespace.
 
-    `elsewhere` says whether a local queue, by namespace and name, leads to other clusters.
+    `elsewhere` says whether a local queue, by namespace and name, leads to other clusters, `found` gives an object, by those,
+    of which another may be a part.
     """
     kinds, chosen = kinds_of(settings), settings.managed_namespaces
 
@@ -94,7 +97,10 @@ def suspending(
             return value
         if operation == "CREATE" and kinds.of(kind.api_version, kind.kind) and elsewhere(namespace, named_queue(value)):
             value = given_to_multikueue(value, kind.kind)
-        return suspend_queued(operation, kind.kind, value, kinds)
+        owned = None
+        if found is not None and depends_on_owner(value, kind.kind, kinds):
+            owned = answered(managed_above(value, kinds), lambda one: found(one.resource, namespace, one.name))
+        return suspend_queued(operation, kind.kind, value, kinds, owned=owned)
 
     return mutate
 
@@ -181,7 +187,7 @@ async def _served(
         return {"kubernetes.io/metadata.name": namespace, **(found["metadata"].get("labels") or {})}
 
     def found(resource: Resource, namespace: str, name: str) -> JsonObject | None:
-        return cluster.store.get(f"{resource.plural}.{resource.group}", (namespace, name))
+        return cluster.store.get(f"{resource.plural}.{resource.group}".rstrip("."), (namespace, name))
 
     def elsewhere(namespace: str, queue: str) -> bool:
         return settings.multikueue is not None and leads_elsewhere(found, namespace, queue)
@@ -190,7 +196,7 @@ async def _served(
         clock=clock,
         data_dir=data / "cluster",
         kubeconfig=data / "kubeconfig",
-        mutators=(suspending(settings, labels, elsewhere),),
+        mutators=(suspending(settings, labels, elsewhere, found),),
         converter=convert,
         validators=(validating(settings),),
         serving=True,
