@@ -5,7 +5,7 @@ import pytest
 from events.json_object import JsonObject
 from events.json_path import get
 from events.settings import SettingsObserved
-from services.jobs.defaulting import suspend_queued, waiting
+from services.jobs.defaulting import queued_later, suspend_queued, waiting
 from services.jobs.kinds.managed_kinds import Kinds, kinds_of
 from services.jobs.owners import SoughtOwner, answered, depends_on_owner, managed_above
 
@@ -73,6 +73,38 @@ def test_an_owner_that_is_gone_keeps_nothing_running() -> None:
 def test_what_somebody_else_manages_takes_what_it_owns_along_whatever_it_names() -> None:
     kinds = kinds_of(SettingsObserved(external_frameworks=("Forest.v1.example.com",)))
     assert owned(made("Job", owner=made("Forest"), queue=True), kinds) == (True, [])
+
+
+@pytest.mark.parametrize("kinds", [PLAIN, ALL])
+def test_what_serves_inside_a_managed_job_starts_with_that_and_its_pods_pass(kinds: Kinds) -> None:
+    """Between a pod and the Deployment is a ReplicaSet, which is nobody's kind of job."""
+    named = kinds is PLAIN
+    wrapper = made("AppWrapper", queue=named)
+    for kind in ("Deployment", "StatefulSet"):
+        serving = made(kind, owner=wrapper, queue=named)
+        found, _ = owned(serving, kinds, wrapper)
+        assert found
+        assert waiting(serving, kind, kinds, owned=found) == serving == queued_later(serving, kind, kinds, owned=found)
+        maker = made("ReplicaSet", owner=serving) if kind == "Deployment" else serving
+        pod = made("Pod", owner=maker, queue=named)
+        found, read = owned(pod, kinds, maker, serving, wrapper)
+        assert found and read[-1] == ("appwrappers" if named else f"{kind.lower()}s")
+        assert waiting(pod, "Pod", kinds, owned=found) == pod
+    alone = made("Deployment", queue=True)
+    found, _ = owned(alone, kinds)
+    assert waiting(alone, "Deployment", kinds, owned=found) != alone
+
+
+def test_the_search_goes_on_over_kinds_that_are_not_managed() -> None:
+    only = ("pod", "workload.codeflare.dev/appwrapper")
+    for takes_all in (False, True):
+        kinds = kinds_of(SettingsObserved(frameworks=only, without_queue=takes_all))
+        wrapper = made("AppWrapper", queue=not takes_all)
+        job_set = made("JobSet", owner=wrapper)
+        job = made("Job", owner=job_set)
+        assert owned(made("Pod", owner=job, queue=not takes_all), kinds, wrapper, job_set, job)[0]
+    job = made("Job", queue=True)
+    assert not owned(made("Pod", owner=job, queue=True), kinds, job)[0], "its kind is not managed"
 
 
 def test_more_owners_than_kueue_looks_up_are_none() -> None:
