@@ -70,9 +70,9 @@ class FoundObjects(Reader):
             self.objects[_place(resource)] = await self._list(resource)
 
     def installed(self) -> list[Resource]:
-        """The kinds of jobs that come with definitions of their own and are there."""
+        """The kinds of jobs, and of what else may own one, that come with definitions of their own and are there."""
         sight = Listed(self.objects[_place(DEFINITIONS)])
-        return InstalledKinds(self.kinds.by_place.values()).see(sight).watch
+        return InstalledKinds(self.kinds.watched).see(sight).watch
 
     async def watch(self, resource: Resource) -> AsyncIterator[Sight]:
         """What was found; never anything after it."""

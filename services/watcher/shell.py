@@ -88,8 +88,7 @@ class Watcher:
         self._sights = SightReporter(self._reported, self.outbox, self._clock, counts_claims=counts)
         self._first = seen_first(self._settings or SettingsObserved())
         self._waiting = len(self._first) + len((WORKLOAD_KIND, DEFINITIONS)) + len(JOB_KINDS)
-        kinds = self.view.kinds
-        self._definitions = InstalledKinds([*kinds.by_place.values(), *kinds.parents.values()], IF_INSTALLED)
+        self._definitions = InstalledKinds(self.view.kinds.watched, IF_INSTALLED)
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._begun_last: asyncio.Task[Begun] | None = None
         """The first look at the kind of jobs that was asked for last."""

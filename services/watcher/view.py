@@ -144,7 +144,8 @@ class View:
             fresh += self.see(kind, value)  # What it asks for is held against the Workload that it names by now.
         if kind == "Workload":
             fresh += self._jobs_naming(place.removeprefix("Workload/"))
-        return [*fresh, *self._withdrawn(place), *self._see_again(self._families.learn(kind, value))]
+        fresh += self._see_again(self._families.learn(kind, value))
+        return [*fresh, *self._withdrawn(place)]
 
     def _withdrawn(self, place: str) -> list[Fact]:
         """That jobs are none of their own which go with the one at a place, and were seen before it."""

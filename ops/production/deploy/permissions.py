@@ -25,7 +25,7 @@ from services.applier.writing import WORKLOADS
 from services.jobs.kinds.managed_by import managed_by_path
 from services.jobs.kinds.managed_kinds import kinds_of, resource_of
 from services.jobs.kinds.ray import CLUSTER_AT
-from services.jobs.kinds.table import POD, TRAIN_JOB
+from services.jobs.kinds.table import JOB_SET, POD, TRAIN_JOB
 from services.jobs.kinds.training_runtime import RUNTIMES
 from services.multikueue.cluster_profile import CLUSTER_PROFILES
 from services.multikueue.connection import CLUSTERS
@@ -87,12 +87,13 @@ def parents(settings: SettingsObserved) -> list[Resource]:
 
 
 def seen(settings: SettingsObserved) -> list[Grant]:
-    """The kinds that the watcher lists and watches under these settings.
+    """The kinds that the watcher lists and watches under these settings; who owns a job may be of a kind that is not managed.
 
     What claims are counted by is among them whether device classes are mapped or not: a chart does not know its configuration.
     """
     first = (*CLUSTER_KINDS, *CLAIM_KINDS, WORKLOAD_KIND, KIND_DEFINITIONS)
-    return _by_group([*first, *JOB_KINDS, *IF_INSTALLED, *job_resources(settings), *parents(settings)], SEEING)
+    kinds = [resource_of(one) for one in kinds_of(settings).watched]
+    return _by_group([*first, *JOB_KINDS, *IF_INSTALLED, *kinds], SEEING)
 
 
 def written(settings: SettingsObserved) -> list[Grant]:
@@ -120,8 +121,8 @@ def written(settings: SettingsObserved) -> list[Grant]:
         # What an autoscaler is asked, with the pods that it is asked for: made, and taken away.
         Grant(group=REQUESTS.group, resources=(REQUESTS.plural,), verbs=("get", "create", "delete")),
         Grant(group=TEMPLATES.group, resources=(TEMPLATES.plural,), verbs=("get", "create", "patch", "delete")),
-        # What the pods of a TrainJob are, where no trainer makes them.
-        *_by_group(RUNTIMES.values() if TRAIN_JOB.place in kinds_of(settings).by_place else (), ("get",)),
+        # What the pods of a TrainJob are: its trainer makes a JobSet, here or elsewhere.
+        *_by_group((resource_of(JOB_SET), *RUNTIMES.values()) if TRAIN_JOB in kinds_of(settings).by_place.values() else (), ("get",)),
         # A Workload that belongs to a job keeps it from being deleted under it.
         *_by_group([*jobs, *parents(settings)], ("update",), part="/finalizers"),
     ]

@@ -42,6 +42,8 @@ class Kinds:
         self._serving = {(one.group, one.kind): one for one in serving}
         self.known = {(one.group, one.kind): one for one in (*_OVER_WHICH, *managed) if one is not POD_GROUP}
         """Every kind over whose objects the search for a managed owner goes on, managed or not, by group and kind."""
+        self.watched = [one for one in self.known.values() if one not in (POD, DEPLOYMENT, REPLICA_SET)]
+        """Kinds whose objects are looked at, be it only to know who owns them and what they make."""
         self._external = {(group, kind) for kind, _, group in (_parts(one) for one in external)}
 
     def of(self, api_version: str, kind: str) -> JobKind | None:

@@ -35,6 +35,7 @@ class JobOwnership:
     def __init__(self, kinds: Kinds, managed: Mapping[str, str]) -> None:
         self._kinds, self._managed = kinds, managed
         """By place, the workload of each job that was reported."""
+        self._watched = {one.place for one in kinds.watched}
         self._children: dict[str, JsonObject] = {}
         self._parents: dict[str, JsonObject] = {}
         """Jobs that say only through their child what they ask for, and those children; by the parent's place."""
@@ -91,10 +92,10 @@ class JobOwnership:
 
     def _owning(self, namespace: str, api_version: str, kind: str, name: str) -> str | None:
         """The place of an owner, empty for one that somebody else manages; None for one that is no job."""
-        if not self._kinds.owns_jobs(api_version, kind):
-            return None
-        found = self._kinds.of(api_version, kind)
-        return "" if found is None else f"{found.place}/{namespace}/{name}"
+        if self._kinds.is_external(api_version, kind):
+            return ""
+        found = self._kinds.known_as(api_version, kind)
+        return None if found is None else f"{found.place}/{namespace}/{name}"
 
     def owned_by_job(self, meta: ObjectMeta) -> bool:
         """Whether a job of a managed kind owns it, managed or not."""
@@ -148,7 +149,11 @@ class JobOwnership:
             place = place_in(kind, value)
             self._runtimes[place] = value
             return self._naming(place.__eq__)
-        parent = self._parent_of(value) if kind in self._kinds.by_place else None
+        if kind not in self._watched:
+            return []
+        if kind not in self._kinds.by_place:
+            self._note_owner(place_in(kind, value), value)
+        parent = self._parent_of(value)
         return [] if parent is None else [parent]
 
     def _naming(self, named: Callable[[str], bool]) -> list[ParentJob]:

@@ -9,6 +9,7 @@ from events.settings import SettingsObserved
 from events.workload import WorkloadDeleted, WorkloadSubmitted
 from services.applier.events.cluster_events import refusal_event
 from services.watcher.view import View
+from tests.services.watcher.jobs.test_app_wrappers import WRAPPER
 from tests.services.watcher.pods.test_pod_members import pod
 from tests.services.watcher.test_view import job
 
@@ -96,6 +97,21 @@ def test_jobs_that_own_each_other_are_queued_as_little_as_by_kueue() -> None:
     assert isinstance(early, WorkloadSubmitted)
     assert view.see("Job", owned(job(), "b", "Job", "a")) == [WorkloadDeleted(workload=early.workload)]
     assert [type(one) for one in view.see("Job", owned(job(), "a", "Job", "b"))] == [ObjectRefused]
+
+
+def test_the_search_for_a_managed_owner_goes_on_over_kinds_that_are_not_managed() -> None:
+    """Otherwise the job would be charged beside the one that it is a part of."""
+    wrapper, job_set = "workload.codeflare.dev/v1beta2", "jobset.x-k8s.io/v1alpha2"
+    only = ("batch/job", "workload.codeflare.dev/appwrapper")
+    view = View(settings=SettingsObserved(frameworks=only))
+    assert [type(one) for one in view.see("AppWrapper", WRAPPER)] == [WorkloadSubmitted]
+    (early,) = view.see("Job", owned(job(), "low", "JobSet", "middle", job_set))
+    assert isinstance(early, WorkloadSubmitted)
+    middle = owned(job(), "middle", "AppWrapper", "w", wrapper)
+    assert view.see("JobSet", middle) == [WorkloadDeleted(workload=early.workload)]
+    assert view.see("Job", owned(job(), "low", "JobSet", "middle", job_set)) == []
+    apart = view.see("Job", owned(job(), "apart", "JobSet", "alone", job_set))
+    assert [type(one) for one in apart] == [WorkloadSubmitted], "its kind does not make a JobSet managed"
 
 
 def test_a_job_with_more_than_ten_owners_above_it_is_refused_in_kueues_words() -> None:

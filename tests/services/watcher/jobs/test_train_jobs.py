@@ -3,6 +3,7 @@
 from events.catalogue import Fact
 from events.control import ObjectMended, ObjectRefused
 from events.json_object import JsonObject
+from events.settings import SettingsObserved
 from events.workload import WorkloadChanged, WorkloadDeleted, WorkloadFinished, WorkloadSubmitted
 from services.watcher.view import View
 
@@ -77,6 +78,13 @@ def test_one_that_runs_here_goes_by_what_was_made_of_it_and_not_by_its_runtime()
     assert view.see("TrainJob", train(elsewhere=False, nodes=None)) == []
     (told,) = view.see("JobSet", job_set())
     assert isinstance(told, WorkloadSubmitted) and told.spec.pod_sets[0].count == 1
+
+
+def test_its_pods_are_known_also_where_job_sets_are_not_managed() -> None:
+    view = View(settings=SettingsObserved(frameworks=("trainer.kubeflow.org/trainjob",)))
+    assert view.see("TrainJob", train(elsewhere=False, nodes=None)) == []
+    (told,) = view.see("JobSet", job_set())
+    assert isinstance(told, WorkloadSubmitted) and told.owner is not None and told.owner.kind == "TrainJob"
 
 
 def test_one_that_runs_here_asks_for_what_it_says_by_now_though_nothing_is_made_of_that_while_it_runs() -> None:

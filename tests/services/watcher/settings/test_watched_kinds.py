@@ -3,6 +3,7 @@
 from events.codec import decode_sighting
 from events.job_kind import JobKind
 from events.json_object import JsonObject
+from events.settings import SettingsObserved
 from events.subjects import FACTS
 from events.workload import WorkloadSubmitted
 from ops.production.log.memory import MemoryStream
@@ -54,5 +55,23 @@ async def test_the_first_look_at_what_a_managed_job_has_made_does_not_take_it_fo
         told = [decode_sighting(entry.data).fact for entry in stream.entries]
         owners = [fact.owner and fact.owner.kind for fact in told if isinstance(fact, WorkloadSubmitted)]
         assert owners == ["RayJob"]
+    finally:
+        await one.end()
+
+
+async def test_what_makes_known_which_pods_a_job_has_is_looked_at_though_its_kind_is_not_managed() -> None:
+    objects, stream = Objects(), MemoryStream(FACTS)
+    for kind in (TRAIN_JOB, JOB_SET):
+        value = definition(kind)
+        await objects.put("CustomResourceDefinition", {**value, "metadata": {**value["metadata"], "uid": kind.kind}})
+    job = running(TRAIN_JOB, "job")
+    await objects.put("TrainJob", job)
+    await objects.put("JobSet", running(JOB_SET, "job", job))
+    one = OneOfSeveral(objects, stream, SettingsObserved(frameworks=(TRAIN_JOB.name,)))
+    try:
+        await rest(one)
+        told = [decode_sighting(entry.data).fact for entry in stream.entries]
+        owners = [fact.owner and fact.owner.kind for fact in told if isinstance(fact, WorkloadSubmitted)]
+        assert owners == ["TrainJob"]
     finally:
         await one.end()
