@@ -145,15 +145,16 @@ class View:
         if kind == "Workload":
             fresh += self._jobs_naming(place.removeprefix("Workload/"))
         fresh += self._see_again(self._families.learn(kind, value))
-        return [*fresh, *self._withdrawn(place)]
+        return [*fresh, *self._of_what_it_owns(place)]
 
-    def _withdrawn(self, place: str) -> list[Fact]:
-        """That jobs are none of their own which go with the one at a place, and were seen before it."""
+    def _of_what_it_owns(self, place: str) -> list[Fact]:
+        """That jobs are none of their own which were seen before the one at a place, and which of them run while it waits."""
         fresh: list[Fact] = []
-        for one in self._families.below(place):
+        for one in self._families.withdrawn(place):
             self.prebuilt.forget(one)
             fresh += self.fresh(self.workload_facts(one, None))
-        return fresh
+        astray, back = self._families.astray_below(place)
+        return [*fresh, *self.fresh(astray), *(fact for one in back for fact in self.mended(one, ()))]
 
     def _running(self, kind: str, value: JsonObject, refused: Refused) -> int:
         """The generation in which a refused job runs that is managed here; 0 for all else."""
@@ -286,7 +287,7 @@ class View:
                 else:
                     self.prebuilt.forget(place)
                     facts = self.workload_facts(place, state)
-                return [*facts, *not_understood(kind, value, state)]
+                return [*facts, *not_understood(kind, value, state), *self._families.astray(place)]
             case _:
                 return []
 

@@ -50,7 +50,7 @@ def runtime(name: str = "torch") -> JsonObject:
 def job_set() -> JsonObject:
     owner = {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "name": "t", "uid": "u"}
     meta = {"name": "t", "namespace": "team", "uid": "c", "ownerReferences": [{**owner, "controller": True}]}
-    return {"kind": "JobSet", "metadata": meta, "spec": {"replicatedJobs": [NODE]}}
+    return {"kind": "JobSet", "metadata": meta, "spec": {"suspend": True, "replicatedJobs": [NODE]}}
 
 
 def listed(view: View, *runtimes: JsonObject) -> list[Fact]:
@@ -105,7 +105,7 @@ def test_one_that_runs_here_asks_for_what_it_says_by_now_though_nothing_is_made_
     pod = {"spec": {"containers": [{"name": "node", "resources": resources}]}}
     made = job_set()
     template = {**NODE["template"], "spec": {"parallelism": 3, "completions": 3, "template": pod}}
-    made["spec"] = {"replicatedJobs": [{**NODE, "template": template}]}
+    made["spec"] = {"suspend": True, "replicatedJobs": [{**NODE, "template": template}]}
     assert view.see("JobSet", made) == [], "the trainer has come to the same"
 
 
@@ -177,6 +177,7 @@ def test_what_it_gets_to_start_is_not_what_it_asks_for() -> None:
     assert view.see("TrainJob", patched) == []
     made = job_set()
     made["spec"] = {
+        "suspend": True,
         "replicatedJobs": [
             {**NODE, "template": {**NODE["template"], "spec": {"template": {"spec": {**TEMPLATE["spec"], **got}}}}}
         ]
