@@ -96,6 +96,14 @@ def seen(settings: SettingsObserved) -> list[Grant]:
     return _by_group([*first, *JOB_KINDS, *IF_INSTALLED, *kinds], SEEING)
 
 
+def _described_by(settings: SettingsObserved) -> list[Resource]:
+    """What says the pods of TrainJobs, beside the jobs that are managed anyway."""
+    managed = kinds_of(settings).by_place
+    if TRAIN_JOB.place not in managed:
+        return []
+    return [*([] if JOB_SET.place in managed else [resource_of(JOB_SET)]), *RUNTIMES.values()]
+
+
 def written(settings: SettingsObserved) -> list[Grant]:
     """What the applier writes, and what it reads of it right before."""
     jobs = job_resources(settings)
@@ -122,7 +130,7 @@ def written(settings: SettingsObserved) -> list[Grant]:
         Grant(group=REQUESTS.group, resources=(REQUESTS.plural,), verbs=("get", "create", "delete")),
         Grant(group=TEMPLATES.group, resources=(TEMPLATES.plural,), verbs=("get", "create", "patch", "delete")),
         # What the pods of a TrainJob are: its trainer makes a JobSet, here or elsewhere.
-        *_by_group((resource_of(JOB_SET), *RUNTIMES.values()) if TRAIN_JOB in kinds_of(settings).by_place.values() else (), ("get",)),
+        *_by_group(_described_by(settings), ("get",)),
         # A Workload that belongs to a job keeps it from being deleted under it.
         *_by_group([*jobs, *parents(settings)], ("update",), part="/finalizers"),
     ]

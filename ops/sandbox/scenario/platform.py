@@ -78,11 +78,17 @@ def convert(value: dict[str, Any], wanted: str) -> dict[str, Any]:
     return converted(value, wanted) if wanted.partition("/")[0] == GROUP else renamed(value, wanted)
 
 
+def missing(resource: Resource, namespace: str, name: str) -> JsonObject | None:
+    """That nobody reads any object: owners go by their kind alone."""
+    del resource, namespace, name
+    return None
+
+
 def suspending(
     settings: SettingsObserved,
     labels: Callable[[str], Mapping[str, str]],
     elsewhere: Callable[[str, str], bool] = nowhere,
-    found: Callable[[Resource, str, str], JsonObject | None] | None = None,
+    found: Callable[[Resource, str, str], JsonObject | None] = missing,
 ) -> Mutator:
     """The same as `suspend`, under a configuration; `labels` are those of a namespace.
 
@@ -98,7 +104,7 @@ def suspending(
         if operation == "CREATE" and kinds.of(kind.api_version, kind.kind) and elsewhere(namespace, named_queue(value)):
             value = given_to_multikueue(value, kind.kind)
         owned = None
-        if found is not None and depends_on_owner(value, kind.kind, kinds):
+        if found is not missing and depends_on_owner(value, kind.kind, kinds):
             owned = answered(managed_above(value, kinds), lambda one: found(one.resource, namespace, one.name))
         return suspend_queued(operation, kind.kind, value, kinds, owned=owned)
 

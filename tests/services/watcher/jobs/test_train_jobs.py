@@ -180,6 +180,6 @@ def test_what_it_gets_to_start_is_not_what_it_asks_for() -> None:
         "suspend": True,
         "replicatedJobs": [
             {**NODE, "template": {**NODE["template"], "spec": {"template": {"spec": {**TEMPLATE["spec"], **got}}}}}
-        ]
+        ],
     }
     assert view.see("JobSet", made) == []
