@@ -17,7 +17,7 @@ from services.watcher.fields.problems import problem
 
 
 class Relatives(Protocol):
-    """Which jobs own which."""
+    """What has to be known of owners to tell who waits for whom."""
 
     def is_owned(self, place: str) -> bool:
         """Whether another job owns the one at a place."""
