@@ -103,4 +103,7 @@ class ObjectRefused(Event, frozen=True, kw_only=True, tag="ObjectRefused.v1"):
     running: int = 0
     """Where it is a job that is not suspended, the generation of its specification, and 1 where it is a pod that went through
     its gate: it is stopped unless it was let in."""
+    owner: str = ""
+    """Where it is a job that runs while the managed one waits that owns it, the place of that, as `kind/namespace/name`: it is
+    stopped as long as that is suspended."""
     problems: tuple[ObjectProblem, ...]

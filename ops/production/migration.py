@@ -70,7 +70,7 @@ class FoundObjects(Reader):
 
     async def take(self) -> None:
         """List everything. Raises what the client raises."""
-        for resource in (*seen_first(self._settings), WORKLOAD_KIND, *JOB_KINDS, DEPLOYMENTS, *ASKED):
+        for resource in (*seen_first(self._settings), WORKLOAD_KIND, DEFINITIONS, *JOB_KINDS, DEPLOYMENTS, *ASKED):
             self.objects[_place(resource)] = await self._list(resource)
         for resource in self.installed():
             self.objects[_place(resource)] = await self._list(resource)

@@ -26,7 +26,9 @@ from services.jobs.workload_name import workload_name
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import ObjectMissing, Writer
 
-_STOPPED = "Stopped"
+_STOPPED, _SUSPENDED = "Stopped", "Suspended"
+_WITH_OWNER = "Kueue managed child job suspended"
+"""Kueue's words on a job that runs while its owner is not admitted."""
 
 
 class RunningRefused(msgspec.Struct, frozen=True):
@@ -34,6 +36,8 @@ class RunningRefused(msgspec.Struct, frozen=True):
 
     kind: JobKind
     refused: ObjectRefused
+    owner: JobKind | None = None
+    """The kind of the managed job that owns it, where it may run with that and not without."""
 
 
 class RefusedJobs:
@@ -45,9 +49,12 @@ class RefusedJobs:
 
     def observe(self, world: ApplierState, place: str, refused: ObjectRefused) -> None:
         """Take up a job that was refused anew."""
-        kind = kinds_of(world.settings).by_place.get(refused.kind)
+        kinds = kinds_of(world.settings).by_place
+        kind, owner = kinds.get(refused.kind), kinds.get(refused.owner.partition("/")[0])
+        if refused.owner and owner is None:
+            return  # Nobody can tell whether it may run.
         if refused.running and kind is not None and not _holds_quota(world, refused.uid):
-            self._stopping.offer(place, RunningRefused(kind, refused))
+            self._stopping.offer(place, RunningRefused(kind, refused, owner))
 
     async def run(self) -> None:
         """Stop those that run, until cancelled."""
@@ -62,6 +69,8 @@ class RefusedJobs:
         meta = object_at(job, "metadata")
         if meta.get("uid") != refused.uid or is_suspended(kind, job) or await self._was_let_in(kind, job):
             return
+        if one.owner is not None and not await self._waits(one.owner, refused.owner):
+            return
         version = {"metadata": {"resourceVersion": meta["resourceVersion"]}}
         patch = with_suspend(kind, version, suspend=True)
         await self._writer.merge(resource_of(kind), refused.namespace, refused.name, patch)
@@ -75,9 +84,15 @@ class RefusedJobs:
         await end_pods(self._writer, pod, "NoMatchingWorkload", _message(refused))
         self._record(refused)
 
+    async def _waits(self, kind: JobKind, place: str) -> bool:
+        """Whether the owner is suspended as it is now: it was looked at after what it owns, so that this did not start with it."""
+        _, namespace, name = place.split("/", 2)
+        return is_suspended(kind, await self._writer.get(resource_of(kind), namespace, name))
+
     def _record(self, refused: ObjectRefused) -> None:
         event = refusal_event(refused, self._clock.now())
-        self._notices.record(msgspec.structs.replace(event, reason=_STOPPED, message=_message(refused), warning=False))
+        reason, message = (_SUSPENDED, _WITH_OWNER) if refused.owner else (_STOPPED, _message(refused))
+        self._notices.record(msgspec.structs.replace(event, reason=reason, message=message, warning=False))
 
     async def _was_let_in(self, kind: JobKind, job: JsonObject) -> bool:
         """Whether its Workload holds quota: then it runs on, whatever was made of it since."""

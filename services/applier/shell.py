@@ -109,7 +109,8 @@ class Applier:
         for place in world.refused_work.take("applier") if leads(world) else ():
             if (refused := world.refused.get(place)) is not None:
                 self._refused.observe(world, place, refused)
-                self._notices.record(refusal_event(refused, self._clock.now()))
+                if not refused.owner:  # Else it is understood, and told when it is stopped.
+                    self._notices.record(refusal_event(refused, self._clock.now()))
 
     async def run(self) -> None:
         """Bring what was decided to the cluster, a few workloads at a time, until cancelled."""

@@ -18,22 +18,26 @@ PLAIN = kinds_of(SettingsObserved())
 """The kinds that are managed when nothing is configured."""
 
 
-def waiting(value: JsonObject, word: str, kinds: Kinds = PLAIN) -> JsonObject:
-    """A new job of a managed kind suspended, if it names a queue or all jobs are managed; any other object as it is."""
+def waiting(value: JsonObject, word: str, kinds: Kinds = PLAIN, *, owned: bool | None = None) -> JsonObject:
+    """A new job of a managed kind suspended, if it names a queue or all jobs are managed; any other object as it is.
+
+    `owned` says whether a managed job owns it; where nobody has looked, its owner's kind has to do.
+    """
     api = str(value.get("apiVersion") or "")
     group = api.rpartition("/")[0]
     if kinds.serves(group, word):
-        return _queued(group, word, value, kinds)
+        return queued_later(value, word, kinds, owned=owned)
+    goes_with_owner = _has_owner_of_jobs(value, kinds) if owned is None else owned
     if word == POD.kind and not group:
         named = labels_of(value).get(QUEUE_NAME) or kinds.takes_all or waits_for_its_group(value)
-        waits = named and _is_managed(value, kinds) and not _goes_with_owner(value, kinds)
+        waits = named and _is_managed(value, kinds) and (made_by_parent(value, kinds) or not goes_with_owner)
         return gated(value, by_topology=kinds.by_topology) if waits else value
     kind = kinds.of(api, word) if api else next((one for one in kinds.by_place.values() if one.kind == word), None)
     if (
         kind is None
         or kind.reader == POD.reader
         or not (named_queue(value) or kinds.takes_all)
-        or _goes_with_owner(value, kinds)
+        or goes_with_owner
         or _has_cluster(kind, value)
     ):
         return value
@@ -44,15 +48,18 @@ def waiting(value: JsonObject, word: str, kinds: Kinds = PLAIN) -> JsonObject:
     return with_suspend(kind, value, suspend=True)
 
 
-def queued_later(value: JsonObject, word: str, kinds: Kinds = PLAIN) -> JsonObject:
-    """A serving object with its current queue name on its pod template; any other object as it is."""
+def queued_later(value: JsonObject, word: str, kinds: Kinds = PLAIN, *, owned: bool | None = None) -> JsonObject:
+    """A serving object with its current queue name on its pod template, unless a managed job owns it; any other object as it is."""
     group = str(value.get("apiVersion") or "").rpartition("/")[0]
-    return _queued(group, word, value, kinds) if kinds.serves(group, word) else value
+    return value if owned or not kinds.serves(group, word) else _queued(group, word, value, kinds)
 
 
-def suspend_queued(operation: str, kind: str, value: JsonObject, kinds: Kinds = PLAIN) -> JsonObject:
+def suspend_queued(
+    operation: str, kind: str, value: JsonObject, kinds: Kinds = PLAIN, *, owned: bool | None = None
+) -> JsonObject:
     """What the mutating webhook makes of a job: `waiting` at its creation, `queued_later` at any other operation."""
-    return waiting(value, kind, kinds) if operation == "CREATE" else queued_later(value, kind, kinds)
+    made = waiting if operation == "CREATE" else queued_later
+    return made(value, kind, kinds, owned=owned)
 
 
 def _queued(group: str, word: str, value: JsonObject, kinds: Kinds) -> JsonObject:
@@ -62,11 +69,18 @@ def _queued(group: str, word: str, value: JsonObject, kinds: Kinds) -> JsonObjec
 
 def _is_managed(pod: JsonObject, kinds: Kinds) -> bool:
     """Whether the object is to be suspended or gated: a pod of a serving kind if that is managed, any other if pods are."""
+    if annotations_of(pod).get(POD_SUSPENDING_PARENT):
+        return made_by_parent(pod, kinds)
+    return POD.place in kinds.by_place
+
+
+def made_by_parent(pod: JsonObject, kinds: Kinds) -> bool:
+    """Whether something that serves has made a pod, and said that it waits: it is nobody else's."""
     made_by = annotations_of(pod).get(POD_SUSPENDING_PARENT)
-    return kinds.maker_named(made_by) is not None if made_by else POD.place in kinds.by_place
+    return bool(made_by) and kinds.maker_named(str(made_by)) is not None
 
 
-def _goes_with_owner(value: JsonObject, kinds: Kinds) -> bool:
+def _has_owner_of_jobs(value: JsonObject, kinds: Kinds) -> bool:
     return any(
         one.get("controller") and kinds.owns_jobs(str(one.get("apiVersion", "")), str(one.get("kind", "")))
         for one in objects_at(value, "metadata", "ownerReferences")

@@ -37,6 +37,7 @@ from services.watcher.settings.watched_kinds import (
     PODS,
     WORKLOAD_KIND,
     optional_kinds,
+    owners_first,
     seen_first,
 )
 from services.watcher.sight_reporting import SightReporter
@@ -87,12 +88,13 @@ class Watcher:
         counts = counts_claims(self._settings or SettingsObserved())
         self._sights = SightReporter(self._reported, self.outbox, self._clock, counts_claims=counts)
         self._first = seen_first(self._settings or SettingsObserved())
-        self._waiting = len(self._first) + 1 + len(JOB_KINDS)
+        self._waiting = len(self._first) + len((DEFINITIONS, WORKLOAD_KIND)) + len(JOB_KINDS)
         self._definitions = optional_kinds(self.view.kinds)
         self._watching: dict[str, asyncio.Task[None]] = {}
-        self._before_jobs = {one.kind: asyncio.Event() for one in IF_INSTALLED}
-        """Set when they were listed, or are not installed any more."""
-        self._workloads_seen = asyncio.Event()
+        self._begun_last: asyncio.Task[Begun] | None = None
+        """The first look at the kind that was asked for last."""
+        self._behind_workloads: list[Resource] | None = []
+        """Kinds of jobs that are installed, while Workloads were not looked at yet."""
         self._tasks = asyncio.TaskGroup()
 
     def _begin_again(self) -> None:
@@ -160,15 +162,14 @@ class Watcher:
             # What another manager has asked an autoscaler for is known before those for whom it is asked: else it is asked again.
             sights, definitions = await self._begin(DEFINITIONS)
             tasks.create_task(self._go_on(definitions, sights))
-            for kind in self._before_jobs.keys() & self._watching.keys():
-                await self._before_jobs[kind].wait()
+            if self._begun_last is not None:
+                await asyncio.wait({self._begun_last})
             # What another manager has admitted is known before its job is looked at: nothing that runs is stopped.
             sights, workloads = await self._begin(WORKLOAD_KIND)
             tasks.create_task(self._go_on(workloads, sights))
-            self._workloads_seen.set()
-            for resource in JOB_KINDS:
-                if resource != DEFINITIONS:
-                    tasks.create_task(self._watch(resource, listed if resource == PODS else None))
+            held_back, self._behind_workloads = self._behind_workloads or [], None
+            for resource in (*owners_first(held_back), *JOB_KINDS):
+                self._watch_behind(resource, listed if resource == PODS else None)
             del pods, listed  # What is listed is held no longer than it takes to look at it.
 
     async def _read_back(self) -> None:
@@ -208,10 +209,10 @@ class Watcher:
     ) -> Begun:
         """Report the first list of a kind after those of others; a kind that is not installed is not waited for."""
         found = listed or await self._list(resource)
+        if before is not None:
+            # Else a queue would be seen for a moment whose flavors are missing, and be shown so.
+            await asyncio.wait({before})
         if found.sight is not None:
-            if before is not None:
-                # Else a queue would be seen for a moment whose flavors are missing, and be shown so.
-                await asyncio.wait({before})
             if isinstance(found.sight, Listed):
                 await self._notice_restart(resource, found.sight, found.known)
             await self._see(resource, found.sight)
@@ -219,14 +220,13 @@ class Watcher:
         self._one_listed()
         return found.sights, resource
 
-    async def _watch(self, resource: Resource, listed: FirstSight | None = None) -> None:
-        before_jobs = self._before_jobs.get(resource.kind)
-        if before_jobs is None:
-            await self._workloads_seen.wait()
-        sights, _ = await self._begin(resource, listed=listed)
-        del listed
-        if before_jobs is not None:
-            before_jobs.set()
+    def _watch_behind(self, resource: Resource, listed: FirstSight | None = None) -> None:
+        """Watch a kind, and look at it first when all of those were looked at that were asked for before."""
+        self._begun_last = begun = self._tasks.create_task(self._begin(resource, self._begun_last, listed))
+        self._watching[resource.kind] = self._tasks.create_task(self._watch(begun))
+
+    async def _watch(self, begun: asyncio.Task[Begun]) -> None:
+        sights, resource = await begun
         await self._go_on(resource, sights)
 
     async def _go_on(self, resource: Resource, sights: AsyncIterator[Sight]) -> None:
@@ -269,13 +269,17 @@ class Watcher:
             await self._sights.see(resource, sight)
 
     async def _follow_definitions(self, sight: Sight) -> None:
-        """Watch the job kinds that are installed, and no others."""
+        """Watch the kinds that are installed, and no others; those of jobs behind Workloads, and what both are read with before them."""
         changed = self._definitions.see(sight)
         for resource in changed.leave:
-            self._watching.pop(resource.kind).cancel()
-            if resource.kind in self._before_jobs:
-                self._before_jobs[resource.kind].set()
+            if (watching := self._watching.pop(resource.kind, None)) is not None:
+                watching.cancel()
+            elif self._behind_workloads:
+                self._behind_workloads.remove(resource)
             await self._sights.see(resource, Listed([]))
-        for resource in changed.watch:
+        for resource in owners_first(changed.watch):
             self._waiting += not self.listed.is_set()
-            self._watching[resource.kind] = self._tasks.create_task(self._watch(resource))
+            if self._behind_workloads is None or resource in IF_INSTALLED:
+                self._watch_behind(resource)
+            else:
+                self._behind_workloads.append(resource)

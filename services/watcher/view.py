@@ -144,7 +144,17 @@ class View:
             fresh += self.see(kind, value)  # What it asks for is held against the Workload that it names by now.
         if kind == "Workload":
             fresh += self._jobs_naming(place.removeprefix("Workload/"))
-        return [*fresh, *self._see_again(self._families.learn(kind, value))]
+        fresh += self._see_again(self._families.learn(kind, value))
+        return [*fresh, *self._of_what_it_owns(place)]
+
+    def _of_what_it_owns(self, place: str) -> list[Fact]:
+        """That jobs are none of their own which were seen before the one at a place, and which of them run while it waits."""
+        fresh: list[Fact] = []
+        for one in self._families.withdrawn(place):
+            self.prebuilt.forget(one)
+            fresh += self.fresh(self.workload_facts(one, None))
+        astray, back = self._families.astray_below(place)
+        return [*fresh, *self.fresh(astray), *(fact for one in back for fact in self.mended(one, ()))]
 
     def _running(self, kind: str, value: JsonObject, refused: Refused) -> int:
         """The generation in which a refused job runs that is managed here; 0 for all else."""
@@ -277,7 +287,7 @@ class View:
                 else:
                     self.prebuilt.forget(place)
                     facts = self.workload_facts(place, state)
-                return [*facts, *not_understood(kind, value, state)]
+                return [*facts, *not_understood(kind, value, state), *self._families.astray(place)]
             case _:
                 return []
 

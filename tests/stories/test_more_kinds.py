@@ -99,6 +99,24 @@ async def test_what_a_managed_job_owns_is_no_job_of_its_own(stage: Stage) -> Non
     assert not play.workload("inner")
 
 
+async def test_a_job_does_not_run_while_the_managed_one_that_owns_it_waits(stage: Stage) -> None:
+    stage.serve()
+    wide: dict[str, Any] = job("wide", UNTIL_ENDED_S)
+    wide["spec"] |= {"parallelism": 100, "completions": 100}
+    made = await stage.client.create(JOBS, "default", wide)
+    await asyncio.wait_for(stage.until(lambda: bool(stage.of("workloads.kueue.x-k8s.io"))), 60)
+    inner: dict[str, Any] = job("inner", UNTIL_ENDED_S)
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "wide", "uid": made["metadata"]["uid"]}
+    inner["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+    assert not (await stage.client.create(JOBS, "default", inner))["spec"].get("suspend")
+
+    def suspended() -> bool:
+        return bool(stage.get("jobs.batch", "default", "inner")["spec"].get("suspend"))
+
+    await asyncio.wait_for(stage.until(suspended), 60)
+    await asyncio.wait_for(stage.until(lambda: any(one["reason"] == "Suspended" for one in stage.of("events"))), 60)
+
+
 async def test_fewer_pods_may_be_let_in_and_a_stopped_job_is_as_it_was(stage: Stage) -> None:
     stage.serve()
     wide: dict[str, Any] = job("wide", UNTIL_ENDED_S)

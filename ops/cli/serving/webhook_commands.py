@@ -19,10 +19,12 @@ from ops.production.process.event_loop import run
 from ops.production.webhook.default_local_queues import DefaultLocalQueues, MissingQueues
 from ops.production.webhook.managed_namespaces import ManagedNamespaces
 from ops.production.webhook.multikueue_queues import MultiKueueQueues
+from ops.production.webhook.owners import Owners
 from ops.production.webhook.server import served_webhooks, webhook_app
 from ops.production.webhook.trust import Callers, CertificateKeeper
 from ops.production.webhook.verdicts import nowhere
 from ops.terminal.endings import complain
+from services.jobs.kinds.managed_kinds import kinds_of
 from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid
 
 log = structlog.get_logger()
@@ -81,7 +83,8 @@ async def _serve(
 
         elsewhere = remote.lead_elsewhere if remote is not None else nowhere
         missing = MissingQueues(local_queues, client, settings.missing_queues)
-        app = webhook_app(settings, local_queues, rooms, ready, elsewhere=elsewhere, missing=missing)
+        owners = Owners(client, kinds_of(settings))
+        app = webhook_app(settings, local_queues, rooms, ready, elsewhere=elsewhere, missing=missing, owners=owners)
         tasks = [
             asyncio.create_task(local_queues.run()),
             asyncio.create_task(rooms.run()),

@@ -25,13 +25,14 @@ from services.applier.writing import WORKLOADS
 from services.jobs.kinds.managed_by import managed_by_path
 from services.jobs.kinds.managed_kinds import kinds_of, resource_of
 from services.jobs.kinds.ray import CLUSTER_AT
-from services.jobs.kinds.table import POD, TRAIN_JOB
+from services.jobs.kinds.table import JOB_SET, POD, TRAIN_JOB
 from services.jobs.kinds.training_runtime import RUNTIMES
 from services.multikueue.cluster_profile import CLUSTER_PROFILES
 from services.multikueue.connection import CLUSTERS
 from services.provisioning_kinds import REQUESTS, TEMPLATES
 from services.runtime.cluster_port import Resource
 from services.watcher.claims.claim_book import CLAIM_KINDS
+from services.watcher.settings.installed_kinds import DEFINITIONS as KIND_DEFINITIONS
 from services.watcher.settings.watched_kinds import (
     CLUSTER_KINDS,
     IF_INSTALLED,
@@ -86,12 +87,21 @@ def parents(settings: SettingsObserved) -> list[Resource]:
 
 
 def seen(settings: SettingsObserved) -> list[Grant]:
-    """The kinds that the watcher lists and watches under these settings.
+    """The kinds that the watcher lists and watches under these settings; who owns a job may be of a kind that is not managed.
 
     What claims are counted by is among them whether device classes are mapped or not: a chart does not know its configuration.
     """
-    first = (*CLUSTER_KINDS, *CLAIM_KINDS, WORKLOAD_KIND)
-    return _by_group([*first, *JOB_KINDS, *IF_INSTALLED, *job_resources(settings), *parents(settings)], SEEING)
+    first = (*CLUSTER_KINDS, *CLAIM_KINDS, WORKLOAD_KIND, KIND_DEFINITIONS)
+    kinds = [resource_of(one) for one in kinds_of(settings).watched]
+    return _by_group([*first, *JOB_KINDS, *IF_INSTALLED, *kinds], SEEING)
+
+
+def _described_by(settings: SettingsObserved) -> list[Resource]:
+    """What says the pods of TrainJobs, beside the jobs that are managed anyway."""
+    managed = kinds_of(settings).by_place
+    if TRAIN_JOB.place not in managed:
+        return []
+    return [*([] if JOB_SET.place in managed else [resource_of(JOB_SET)]), *RUNTIMES.values()]
 
 
 def written(settings: SettingsObserved) -> list[Grant]:
@@ -119,16 +129,16 @@ def written(settings: SettingsObserved) -> list[Grant]:
         # What an autoscaler is asked, with the pods that it is asked for: made, and taken away.
         Grant(group=REQUESTS.group, resources=(REQUESTS.plural,), verbs=("get", "create", "delete")),
         Grant(group=TEMPLATES.group, resources=(TEMPLATES.plural,), verbs=("get", "create", "patch", "delete")),
-        # What the pods of a TrainJob are, where no trainer makes them.
-        *_by_group(RUNTIMES.values() if TRAIN_JOB.place in kinds_of(settings).by_place else (), ("get",)),
+        # What the pods of a TrainJob are: its trainer makes a JobSet, here or elsewhere.
+        *_by_group(_described_by(settings), ("get",)),
         # A Workload that belongs to a job keeps it from being deleted under it.
         *_by_group([*jobs, *parents(settings)], ("update",), part="/finalizers"),
     ]
 
 
 def asked(settings: SettingsObserved) -> list[Grant]:
-    """What the webhook needs on the whole cluster: local queues, those that lead to other clusters, labels of namespaces, and to publish its authority."""
-    del settings
+    """What the webhook needs on the whole cluster: local queues, those that lead to other clusters, labels of namespaces, who owns what is new, and to publish its authority."""
+    owners = dict.fromkeys(resource_of(one) for one in kinds_of(settings).known.values())
     queues = (LOCAL_QUEUES.plural, CLUSTER_QUEUES.plural, CHECKS.plural)
     configurations = [
         Grant(group=resource.group, resources=(resource.plural,), verbs=("get", "patch"), names=(name,))
@@ -139,6 +149,8 @@ def asked(settings: SettingsObserved) -> list[Grant]:
         Grant(group=LOCAL_QUEUES.group, resources=queues, verbs=SEEING),
         Grant(group=LOCAL_QUEUES.group, resources=(LOCAL_QUEUES.plural,), verbs=("get",)),
         Grant(group=NAMESPACES.group, resources=(NAMESPACES.plural,), verbs=("get", *SEEING)),
+        # Whether a managed job owns what is about to be stored.
+        *_by_group(owners, ("get",)),
         *configurations,
         Grant(group=DEFINED.group, resources=(DEFINED.plural,), verbs=("get", "patch"), names=definitions),
     ]

@@ -17,6 +17,7 @@ from ops.production.webhook.configurations import CONVERT, MUTATE, VALIDATE
 from ops.production.webhook.conversion import answer_conversion
 from ops.production.webhook.default_local_queues import DefaultLocalQueues, MissingQueues
 from ops.production.webhook.managed_namespaces import ManagedNamespaces
+from ops.production.webhook.owners import Owners
 from ops.production.webhook.review import (
     ReviewBroken,
     ReviewRequest,
@@ -46,19 +47,22 @@ def webhook_app(
     limits: ListenerLimits | None = None,
     elsewhere: Callable[[str, str], bool] = nowhere,
     missing: MissingQueues | None = None,
+    owners: Owners | None = None,
 ) -> web.Application:
     """The application: reviews are answered from what was sent, and from what is known of namespaces and queues.
 
-    `elsewhere` says whether a local queue, by namespace and name, leads to other clusters, `missing` what is wrong with one that is not there.
+    `elsewhere` says whether a local queue, by namespace and name, leads to other clusters, `missing` what is wrong with one that is not there,
+    `owners` whether a managed job owns what is asked about.
     """
     crowd = ConnectionLimiter(limits or ListenerLimits())
 
     async def mutate(request: web.Request) -> web.Response:
         asked = read_review(await crowd.body(request, _MOST_REVIEWED))
         managed = await rooms.managed(asked.namespace)
+        owned = await owners.manage(asked) if managed and owners is not None else None
 
         def judge() -> JsonObject:
-            value = stored(asked, local_queues.open, settings, managed=managed, elsewhere=elsewhere)
+            value = stored(asked, local_queues.open, settings, managed=managed, elsewhere=elsewhere, owned=owned)
             return changed(asked, value)
 
         return _reply(reviewed(asked, judge))

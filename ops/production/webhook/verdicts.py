@@ -42,11 +42,12 @@ def stored(
     *,
     managed: bool = True,
     elsewhere: Callable[[str, str], bool] = nowhere,
+    owned: bool | None = None,
 ) -> JsonObject:
     """The object as it is to be stored; `local_queues` are the namespaces with a local queue for everybody.
 
     `managed` says whether jobs of its namespace are ours at all, `elsewhere` whether a local queue, by namespace and name,
-    leads to other clusters.
+    leads to other clusters, `owned` whether a managed job owns it, if anybody has looked.
     """
     value = request.object or {}
     kind = request.kind.get("kind", "")
@@ -58,12 +59,12 @@ def stored(
     if request.namespace in local_queues:
         value = in_default_queue(request.operation, kind, value, settings)
     if request.operation == "UPDATE":
-        return queued_later(value, kind, kinds_of(settings))
+        return queued_later(value, kind, kinds_of(settings), owned=owned)
     if kinds_of(settings).of(str(value.get("apiVersion", "")), kind) and elsewhere(
         request.namespace, named_queue(value)
     ):
         value = given_to_multikueue(value, kind)
-    return waiting(value, kind, kinds_of(settings))
+    return waiting(value, kind, kinds_of(settings), owned=owned)
 
 
 def _held(value: JsonObject) -> JsonObject:

@@ -49,6 +49,7 @@ from services.jobs.defaulting import suspend_queued
 from services.jobs.kinds.managed_by import given_to_multikueue
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.jobs.kinds.named_queue import named_queue
+from services.jobs.owners import answered, depends_on_owner, managed_above
 from services.runtime.cluster_port import Resource
 from services.runtime.own_task import stopped
 
@@ -80,16 +81,23 @@ def convert(value: dict[str, Any], wanted: str) -> dict[str, Any]:
     return converted(value, wanted) if wanted.partition("/")[0] == GROUP else renamed(value, wanted)
 
 
+def missing(resource: Resource, namespace: str, name: str) -> JsonObject | None:
+    """That nobody reads any object: owners go by their kind alone."""
+    del resource, namespace, name
+    return None
+
+
 def suspending(
     settings: SettingsObserved,
     labels: Callable[[str], Mapping[str, str]],
     elsewhere: Callable[[str, str], bool] = nowhere,
     has_default: Callable[[str], bool] = lambda _: False,
+    found: Callable[[Resource, str, str], JsonObject | None] = missing,
 ) -> Mutator:
     """The same as `suspend`, under a configuration; `labels` are those of a namespace.
 
     `elsewhere` says whether a local queue, by namespace and name, leads to other clusters, `has_default` whether a namespace
-    has a local queue for those who name none.
+    has a local queue for those who name none, `found` gives an object, by those, of which another may be a part.
     """
     kinds, chosen = kinds_of(settings), settings.managed_namespaces
 
@@ -101,7 +109,10 @@ def suspending(
             value = in_default_queue(operation, kind.kind, value, settings)
         if operation == "CREATE" and kinds.of(kind.api_version, kind.kind) and elsewhere(namespace, named_queue(value)):
             value = given_to_multikueue(value, kind.kind)
-        return suspend_queued(operation, kind.kind, value, kinds)
+        owned = None
+        if found is not missing and depends_on_owner(value, kind.kind, kinds):
+            owned = answered(managed_above(value, kinds), lambda one: found(one.resource, namespace, one.name))
+        return suspend_queued(operation, kind.kind, value, kinds, owned=owned)
 
     return mutate
 
@@ -189,7 +200,7 @@ async def _served(
         return {"kubernetes.io/metadata.name": namespace, **(found["metadata"].get("labels") or {})}
 
     def found(resource: Resource, namespace: str, name: str) -> JsonObject | None:
-        return cluster.store.get(f"{resource.plural}.{resource.group}", (namespace, name))
+        return cluster.store.get(f"{resource.plural}.{resource.group}".rstrip("."), (namespace, name))
 
     def has_default(namespace: str) -> bool:
         return found(LOCAL_QUEUES, namespace, DEFAULT_QUEUE) is not None
@@ -201,7 +212,7 @@ async def _served(
         clock=clock,
         data_dir=data / "cluster",
         kubeconfig=data / "kubeconfig",
-        mutators=(suspending(settings, labels, elsewhere, has_default),),
+        mutators=(suspending(settings, labels, elsewhere, has_default, found),),
         converter=convert,
         validators=(validating(settings, has_default),),
         serving=True,

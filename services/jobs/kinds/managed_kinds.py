@@ -11,8 +11,10 @@ from events.settings import SettingsObserved
 from events.workload import Owner
 from projections.feature_gates import enabled
 from services.jobs.kinds.serving import SET_LABEL
-from services.jobs.kinds.table import DEPLOYMENT, KINDS, LEADER_WORKER_SET, POD, POD_GROUP, SERVING
+from services.jobs.kinds.table import DEPLOYMENT, KINDS, LEADER_WORKER_SET, POD, POD_GROUP, REPLICA_SET, SERVING
 from services.runtime.cluster_port import Resource
+
+_OVER_WHICH = (*KINDS, *SERVING.values(), REPLICA_SET)
 
 
 class Kinds:
@@ -38,6 +40,10 @@ class Kinds:
         """Serving kinds whose pods get their queue name."""
         self._by_api = {(one.group, one.kind): one for one in managed}
         self._serving = {(one.group, one.kind): one for one in serving}
+        self.known = {(one.group, one.kind): one for one in (*_OVER_WHICH, *managed) if one is not POD_GROUP}
+        """Every kind over whose objects the search for a managed owner goes on, managed or not, by group and kind."""
+        self.watched = [one for one in self.known.values() if one not in (POD, DEPLOYMENT, REPLICA_SET)]
+        """Kinds whose objects are looked at, be it only to know who owns them and what they make."""
         self._external = {(group, kind) for kind, _, group in (_parts(one) for one in external)}
 
     def of(self, api_version: str, kind: str) -> JobKind | None:
@@ -72,8 +78,15 @@ class Kinds:
 
     def owns_jobs(self, api_version: str, kind: str) -> bool:
         """Whether what such an object owns is started and stopped with it."""
-        place = _group(api_version), kind
-        return place in self._by_api or place in self._external
+        return (_group(api_version), kind) in self._by_api or self.is_external(api_version, kind)
+
+    def is_external(self, api_version: str, kind: str) -> bool:
+        """Whether somebody else manages this kind: nobody reads its objects."""
+        return (_group(api_version), kind) in self._external
+
+    def known_as(self, api_version: str, kind: str) -> JobKind | None:
+        """The kind of an owner, managed or not; None for one that is nobody's kind of job."""
+        return self.known.get((_group(api_version), kind))
 
 
 def kinds_of(settings: SettingsObserved) -> Kinds:

@@ -183,6 +183,8 @@ LEADER_WORKER_SET = JobKind(
     plural="leaderworkersets",
     reader="pods",
 )
+REPLICA_SET = JobKind(group="apps", versions=("v1",), kind="ReplicaSet", plural="replicasets", reader="pods")
+"""What a Deployment makes its pods with: nobody's kind of job, only on the way from them to it."""
 SERVING = {
     "deployment": DEPLOYMENT,
     "statefulset": STATEFUL_SET,

@@ -76,7 +76,9 @@ def _state(
     groups = kind is LEADER_WORKER_SET
     index, replicas = index_of(place) if groups else 0, replicas_of(parent)
     over = groups and index >= replicas and not pods
-    if not (labels.get(QUEUE_NAME) or around.kinds.takes_all) or (reported is None and (over or not replicas)):
+    if not (labels.get(QUEUE_NAME) or around.kinds.takes_all):
+        return None
+    if reported is None and (over or not replicas or around.goes_with_owner(meta)):
         return None
     asked = _pod_sets(kind, parent, pods, around, reported)
     held = reported.spec.pod_sets if reported is not None else asked

@@ -1,15 +1,17 @@
 """Which kinds of object are watched, and the order of their first lists."""
 
+from collections.abc import Iterable
+
 from events.settings import SettingsObserved
 from projections.claims.counted import counts_claims
 from services.jobs.kinds.managed_kinds import Kinds, resource_of
-from services.jobs.kinds.table import STATEFUL_SET
+from services.jobs.kinds.table import APP_WRAPPER, KINDS, RAY_JOB, RAY_SERVICE, STATEFUL_SET, TRAIN_JOB
 from services.jobs.kinds.training_runtime import RUNTIMES
 from services.provisioning_kinds import REQUESTS
 from services.runtime.cluster_port import Resource
 from services.watcher.claims.claim_book import CLAIM_KINDS
 from services.watcher.settings.cluster_objects import OBSERVED
-from services.watcher.settings.installed_kinds import DEFINITIONS, InstalledKinds
+from services.watcher.settings.installed_kinds import InstalledKinds
 
 KUEUE, CONFIG_MAP = "kueue.x-k8s.io", "ConfigMap"
 CLUSTER_KINDS = (
@@ -41,15 +43,28 @@ def hami_configs(settings: SettingsObserved) -> tuple[Resource, ...]:
 WORKLOAD_KIND = Resource(group=KUEUE, version="v1beta2", plural="workloads", kind="Workload")
 PODS = Resource(plural="pods", kind="Pod")
 JOB_KINDS = (
+    resource_of(STATEFUL_SET),
     Resource(group="batch", plural="jobs", kind="Job"),
     PODS,
-    resource_of(STATEFUL_SET),
-    DEFINITIONS,
 )
+"""Looked at after the kinds that are installed, whose objects may own them."""
 IF_INSTALLED = (REQUESTS, *RUNTIMES.values())
 """Optional kinds besides those of jobs, watched as soon as they are installed; where they are, they are seen before any job."""
+_MAKERS = (TRAIN_JOB.place, RAY_JOB.place, RAY_SERVICE.place)
+"""Kinds whose controllers make jobs of other kinds."""
+_MADE = {one.place for one in KINDS} - {APP_WRAPPER.place, *_MAKERS}
 
 
 def optional_kinds(kinds: Kinds) -> InstalledKinds:
-    """Which of all optional kinds are installed: those of jobs, those that serve, and what both are read with."""
-    return InstalledKinds([*kinds.by_place.values(), *kinds.parents.values()], IF_INSTALLED)
+    """Which of all optional kinds are installed: those of jobs, and of what else may own one, those that serve, and what all are read with."""
+    return InstalledKinds(kinds.watched, IF_INSTALLED)
+
+
+def owners_first(found: Iterable[Resource]) -> list[Resource]:
+    """Kinds in the order in which they are looked at first: those whose objects own others, which then are no jobs of their own.
+
+    An AppWrapper may hold any of them, a kind that was configured any but that.
+
+    Rule: docs/rules/objects.md#owners
+    """
+    return sorted(found, key=lambda one: (one.kind != APP_WRAPPER.place, one.kind in _MADE, one.kind in _MAKERS))

@@ -44,6 +44,29 @@ async def test_a_job_that_runs_and_is_not_understood_is_stopped_unless_it_was_le
     assert [await is_suspended(cluster, one.name) for one in refused] == [True, False, False, False, False]
 
 
+async def test_a_job_that_runs_while_its_owner_waits_is_suspended_as_long_as_that_is() -> None:
+    cluster, story = InProcess(manifests(), 1), Story()
+    await cluster.create(NAMESPACES, "", {"metadata": {"name": "team"}})
+    refused = [await running(cluster, name) for name in ("of-waiting", "of-running", "of-gone", "of-unknown")]
+    for name, suspend in (("waiting", True), ("running", False)):
+        await running(cluster, name)
+        await cluster.merge(JOBS, "team", name, {"spec": {"suspend": suspend}})
+    owners = ["Job/team/waiting", "Job/team/running", "Job/team/gone", "Sweep/team/unknown"]
+    story.told(*platform(), *(replace(one, owner=owner) for one, owner in zip(refused, owners, strict=True)))
+    clock = ScaledClock(100)
+    applier = Applier(cluster, MemoryStream(FACTS), clock, "LOG_0", LowPriorityWrites(clock))
+    task = asyncio.create_task(applier.run())
+    applier.observe(story.world, [])
+    for _ in range(5000):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert [await is_suspended(cluster, one.name) for one in refused] == [True, False, False, False]
+    (told,) = cluster.resources.store.of("events").values()
+    assert (told["involvedObject"]["name"], told["type"]) == ("of-waiting", "Normal")
+    assert (told["reason"], told["message"]) == ("Suspended", "Kueue managed child job suspended")
+
+
 async def test_what_was_refused_is_looked_at_once_and_again_when_it_is_refused_for_something_else() -> None:
     cluster, story, clock = InProcess(manifests(), 1), Story(), ScaledClock(100)
     await cluster.create(NAMESPACES, "", {"metadata": {"name": "team"}})

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from itertools import count
 
 from events.json_object import JsonObject
+from events.settings import SettingsObserved
 from events.subjects import FACTS
 from ops.production.log.memory import MemoryStream
 from ops.production.process.clock import ScaledClock
@@ -122,10 +123,10 @@ class GatedStream(MemoryStream):
 class OneOfSeveral:
     """A watcher behind its gate."""
 
-    def __init__(self, objects: Objects, stream: MemoryStream) -> None:
+    def __init__(self, objects: Objects, stream: MemoryStream, settings: SettingsObserved | None = None) -> None:
         self.gate = Gate(objects)
         self.stream = GatedStream(stream, self.gate)
-        self.watcher = Watcher(self.gate, self.stream, ScaledClock(500))
+        self.watcher = Watcher(self.gate, self.stream, ScaledClock(500), settings=settings)
         self.task = asyncio.create_task(self.watcher.run())
 
     async def end(self) -> None:

@@ -67,6 +67,17 @@ def test_of_kinds_that_are_not_named_nothing_is_asked(tmp_path: Path) -> None:
     assert found == ["get", "patch"], "pods are told their cards, and started and stopped by their jobs alone"
 
 
+def test_kinds_that_are_not_named_are_seen_and_not_written(tmp_path: Path) -> None:
+    """One of them may stand between a managed job and what that owns, or say what the pods of one are."""
+    values = made(tmp_path, CONFIGURATION.replace("batch/job", "trainer.kubeflow.org/trainjob"))
+    job_sets = "jobset.x-k8s.io", "jobsets"
+    assert rights(values, "kuelog-system-watcher")[job_sets] == ["list", "watch"]
+    assert rights(values, "kuelog-system-webhook")[job_sets] == ["get"]
+    assert rights(values, "kuelog-system-applier")[job_sets] == ["get"]
+    assert ("apps", "replicasets") not in rights(values, "kuelog-system-watcher")
+    assert rights(values, "kuelog-system-webhook")["apps", "replicasets"] == ["get"]
+
+
 def test_only_managed_namespaces_wait_for_us_and_never_those_that_bring_us_back(tmp_path: Path) -> None:
     selector = webhooks(made(tmp_path, CONFIGURATION), "Mutating")["mjob.kuelog.io"]["namespaceSelector"]
     assert selector == {

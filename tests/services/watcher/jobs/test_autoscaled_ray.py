@@ -8,6 +8,7 @@ from events.catalogue import Fact
 from events.control import ObjectMended, ObjectRefused
 from events.json_object import JsonObject
 from events.json_path import put
+from events.settings import SettingsObserved
 from events.workload import WorkloadChanged, WorkloadSubmitted
 from services.jobs.kinds.ray import CLUSTER_AT, CLUSTER_NAME_AT
 from services.jobs.kinds.table import RAY_JOB, RAY_SERVICE
@@ -58,6 +59,13 @@ def test_it_is_the_size_of_the_cluster_that_it_names_and_of_no_other(kind: Any) 
     assert workers(view.see("RayCluster", cluster(kind, 2, numOfHosts=3))) == 6
     assert workers(view.see("RayCluster", cluster(kind, 6))) is None
     assert workers(view.see("RayCluster", cluster(kind, 7, name="other"))) is None
+
+
+@KINDS
+def test_the_size_of_the_cluster_is_known_also_where_clusters_are_not_managed(kind: Any) -> None:
+    view = View(settings=SettingsObserved(frameworks=(kind.name,)))
+    assert workers(view.see(kind.place, ray(kind, cluster="c"))) == 1
+    assert workers(view.see("RayCluster", cluster(kind, 5))) == 5
 
 
 @KINDS

@@ -12,6 +12,7 @@ from events.settings import SettingsObserved
 from events.workload import WorkloadDeleted, WorkloadFinished, WorkloadSubmitted
 from services.applier.events.cluster_events import refusal_event
 from services.watcher.view import View
+from tests.services.watcher.jobs.test_app_wrappers import WRAPPER
 from tests.services.watcher.pods.test_pod_members import pod
 from tests.services.watcher.test_view import job
 
@@ -138,6 +139,55 @@ def test_a_job_goes_with_a_managed_one_that_owns_it_over_others() -> None:
     assert view.see("Job", owned(job(), "low", "Job", "middle")) == [], "its owner's owner starts and stops it"
     elsewhere = view.see("Job", owned(job(), "apart", "Job", "unseen"))
     assert [type(one) for one in elsewhere] == [WorkloadSubmitted], "nobody who is managed is above it"
+
+
+def test_a_job_that_was_seen_before_the_managed_one_that_owns_it_is_no_job_of_its_own_from_then_on() -> None:
+    view = View()
+    (early,) = view.see("Job", owned(job(), "low", "Job", "middle"))
+    assert isinstance(early, WorkloadSubmitted)
+    top = job()
+    top["metadata"] = {**top["metadata"], "name": "top", "uid": "uid-top"}
+    assert [type(one) for one in view.see("Job", top)] == [WorkloadSubmitted], "nobody knows yet that it owns anything"
+    assert view.see("Job", owned(unnamed(job()), "middle", "Job", "top")) == [WorkloadDeleted(workload=early.workload)]
+    assert view.see("Job", owned(job(), "low", "Job", "middle")) == []
+
+    view = View()
+    (early,) = view.see("Job", owned(job(), "middle", "Job", "top"))
+    assert isinstance(early, WorkloadSubmitted)
+    (told, withdrawn) = view.see("Job", top)
+    assert isinstance(told, WorkloadSubmitted) and withdrawn == WorkloadDeleted(workload=early.workload)
+    assert view.see("Job", top) == []
+
+    view = View()
+    (early,) = view.see("Job", owned(job(), "middle", "Job", "top"))
+    assert view.see("Job", unnamed(top)) == [], "it is not managed itself"
+    assert view.see("Job", owned(job(), "middle", "Job", "other")) == []
+    assert [type(one) for one in view.see("Job", labelled(top, **{QUEUE: "lq"}))] == [WorkloadSubmitted], (
+        "it owns nothing any more"
+    )
+
+
+def test_jobs_that_own_each_other_are_queued_as_little_as_by_kueue() -> None:
+    view = View()
+    (early,) = view.see("Job", owned(job(), "a", "Job", "b"))
+    assert isinstance(early, WorkloadSubmitted)
+    assert view.see("Job", owned(job(), "b", "Job", "a")) == [WorkloadDeleted(workload=early.workload)]
+    assert [type(one) for one in view.see("Job", owned(job(), "a", "Job", "b"))] == [ObjectRefused]
+
+
+def test_the_search_for_a_managed_owner_goes_on_over_kinds_that_are_not_managed() -> None:
+    """Otherwise the job would be charged beside the one that it is a part of."""
+    wrapper, job_set = "workload.codeflare.dev/v1beta2", "jobset.x-k8s.io/v1alpha2"
+    only = ("batch/job", "workload.codeflare.dev/appwrapper")
+    view = View(settings=SettingsObserved(frameworks=only))
+    assert [type(one) for one in view.see("AppWrapper", WRAPPER)] == [WorkloadSubmitted]
+    (early,) = view.see("Job", owned(job(), "low", "JobSet", "middle", job_set))
+    assert isinstance(early, WorkloadSubmitted)
+    middle = owned(job(), "middle", "AppWrapper", "w", wrapper)
+    assert view.see("JobSet", middle) == [WorkloadDeleted(workload=early.workload)]
+    assert view.see("Job", owned(job(), "low", "JobSet", "middle", job_set)) == []
+    apart = view.see("Job", owned(job(), "apart", "JobSet", "alone", job_set))
+    assert [type(one) for one in apart] == [WorkloadSubmitted], "its kind does not make a JobSet managed"
 
 
 def test_a_job_with_more_than_ten_owners_above_it_is_refused_in_kueues_words() -> None:

@@ -8,6 +8,7 @@ from services.jobs.defaulting import waiting
 from services.jobs.kinds.pods import in_its_group
 from services.jobs.workload_name import workload_name
 from services.watcher.view import View
+from tests.services.watcher.jobs.test_app_wrappers import WRAPPER
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 TEMPLATE: JsonObject = {
@@ -47,6 +48,20 @@ def told(view: View, *objects: JsonObject) -> list[Fact]:
 
 def members(view: View, key: str) -> dict[str, MemberState]:
     return {one.uid: one.state for one in view.workloads[key].spec.members}
+
+
+def test_one_that_a_managed_job_owns_asks_for_nothing_itself_and_goes_on_in_its_own_workload_where_it_has_one() -> None:
+    owner = {"apiVersion": WRAPPER["apiVersion"], "kind": "AppWrapper", "name": "w", "uid": "u", "controller": True}
+    held = put(the_set(), ("metadata", "ownerReferences"), [owner])
+    view = View()
+    told(view, WRAPPER)
+    assert told(view, held) == []
+    view = View()
+    told(view, put(WRAPPER, ("metadata", "labels"), {}))
+    (submitted,) = told(view, held)
+    assert isinstance(submitted, WorkloadSubmitted), "nobody else asks for it"
+    told(view, WRAPPER)
+    assert told(view, held) == [], "it is counted already, and its pods may run"
 
 
 def test_it_is_one_workload_with_its_pods_before_and_after_they_bear_the_name_of_their_group() -> None:

@@ -3,6 +3,7 @@
 from events.catalogue import Fact
 from events.control import ObjectMended, ObjectRefused
 from events.json_object import JsonObject
+from events.settings import SettingsObserved
 from events.workload import WorkloadChanged, WorkloadDeleted, WorkloadFinished, WorkloadSubmitted
 from services.watcher.view import View
 
@@ -49,7 +50,7 @@ def runtime(name: str = "torch") -> JsonObject:
 def job_set() -> JsonObject:
     owner = {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "name": "t", "uid": "u"}
     meta = {"name": "t", "namespace": "team", "uid": "c", "ownerReferences": [{**owner, "controller": True}]}
-    return {"kind": "JobSet", "metadata": meta, "spec": {"replicatedJobs": [NODE]}}
+    return {"kind": "JobSet", "metadata": meta, "spec": {"suspend": True, "replicatedJobs": [NODE]}}
 
 
 def listed(view: View, *runtimes: JsonObject) -> list[Fact]:
@@ -79,6 +80,13 @@ def test_one_that_runs_here_goes_by_what_was_made_of_it_and_not_by_its_runtime()
     assert isinstance(told, WorkloadSubmitted) and told.spec.pod_sets[0].count == 1
 
 
+def test_its_pods_are_known_also_where_job_sets_are_not_managed() -> None:
+    view = View(settings=SettingsObserved(frameworks=("trainer.kubeflow.org/trainjob",)))
+    assert view.see("TrainJob", train(elsewhere=False, nodes=None)) == []
+    (told,) = view.see("JobSet", job_set())
+    assert isinstance(told, WorkloadSubmitted) and told.owner is not None and told.owner.kind == "TrainJob"
+
+
 def test_one_that_runs_here_asks_for_what_it_says_by_now_though_nothing_is_made_of_that_while_it_runs() -> None:
     view = View()
     assert listed(view, runtime()) == []
@@ -97,7 +105,7 @@ def test_one_that_runs_here_asks_for_what_it_says_by_now_though_nothing_is_made_
     pod = {"spec": {"containers": [{"name": "node", "resources": resources}]}}
     made = job_set()
     template = {**NODE["template"], "spec": {"parallelism": 3, "completions": 3, "template": pod}}
-    made["spec"] = {"replicatedJobs": [{**NODE, "template": template}]}
+    made["spec"] = {"suspend": True, "replicatedJobs": [{**NODE, "template": template}]}
     assert view.see("JobSet", made) == [], "the trainer has come to the same"
 
 
@@ -169,8 +177,9 @@ def test_what_it_gets_to_start_is_not_what_it_asks_for() -> None:
     assert view.see("TrainJob", patched) == []
     made = job_set()
     made["spec"] = {
+        "suspend": True,
         "replicatedJobs": [
             {**NODE, "template": {**NODE["template"], "spec": {"template": {"spec": {**TEMPLATE["spec"], **got}}}}}
-        ]
+        ],
     }
     assert view.see("JobSet", made) == []
