@@ -42,7 +42,6 @@ def told(old: JsonObject | None, new: JsonObject) -> list[tuple[str, str]]:
         ({LIMIT: "60"}, {LIMIT: "6000"}, "field is immutable"),
         ({LIMIT: "60"}, {}, "field is immutable"),
         ({QUEUE: "lq"}, {QUEUE: "other"}, "field is immutable"),
-        ({QUEUE: "lq"}, {QUEUE: ""}, "field is immutable"),
         ({PREBUILT: "a"}, {PREBUILT: "b"}, "field is immutable"),
         ({}, {CLASS: "high"}, "WorkloadPriorityClass cannot be added to a non-suspended workload"),
     ],
