@@ -313,7 +313,7 @@ def _application(world: PlanState, partition: str, workload: Workload) -> Applic
         activated=workload.stops.deactivated_by if workload.spec.active and workload.spec.variant_of else 0,
         release=workload.in_cluster.released or bool(workload.in_cluster.discarded),
         discard=bool(workload.in_cluster.discarded),
-        dispatch=world.dispatches.get(workload.key),
+        dispatch=_dispatch(world, workload),
         checks={name: check.decided for name, check in sorted(workload.checks.items())},
         news=workload.in_cluster.news,
         discard_job=workload.in_cluster.discarded == DiscardReason.DEACTIVATED and goes_with_its_job(workload),
@@ -322,14 +322,21 @@ def _application(world: PlanState, partition: str, workload: Workload) -> Applic
     )
 
 
+def _dispatch(world: PlanState, workload: Workload) -> Dispatch | None:
+    """Where it was sent, by the check that says so now: that of its queue may be another one since."""
+    found = world.dispatches.get(workload.key)
+    return None if found is None else replace(found, check=check_of(world.checks, workload))
+
+
 def _clusters(workload: Workload, dispatch: Dispatch | None, *, others: bool) -> JsonObject:
     """The clusters that its object names: where it runs once that is settled, until then where it is tried."""
     if dispatch is None:
         return {}
     check = workload.checks.get(dispatch.check)
+    runs = workload.admitted and not workload.evicted
     if dispatch.follows and not workload.evicted:
         return {"clusterName": dispatch.runs_in}
-    if dispatch.cluster and check is not None and check.state is CheckState.READY:
+    if dispatch.cluster and (runs or (check is not None and check.state is CheckState.READY)):
         return {"clusterName": dispatch.cluster}
     names = (dispatch.cluster,) if dispatch.cluster else () if others else dispatch.clusters
     return {"nominatedClusterNames": list(names)} if names and not workload.evicted else {}

@@ -108,6 +108,8 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
     """Connected clusters in which no copy may stand when a job is made in another, or looks stopped here."""
     unknown: bool = False
     """Nothing is on the log of this workload: it may be there all the same, and not be told yet."""
+    broken: str = ""
+    """The error that kept this from being planned; empty when there is none."""
 
     @property
     def namespace(self) -> str:
@@ -123,7 +125,7 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
     def idle(self) -> bool:
         """Whether worker clusters are as they should be for this workload."""
         wanted = self.make or self.amend or self.open or self.ask or self.remove or self.run or self.look or self.park
-        return not wanted
+        return not (wanted or self.broken)
 
 
 def plan(world: DispatchState, key: str) -> RemotePlan:
@@ -241,7 +243,7 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
     stays = {dispatch.cluster} if evicted is None or not _is_beyond_reach(copies.get(dispatch.cluster)) else set[str]()
     others = {name: one for name, one in copies.items() if name not in stays}
     copy = copies.get(dispatch.cluster)
-    ready = workload.checks[dispatch.check].state is CheckState.READY
+    ready = workload.checks[check_of(world.checks, workload)].state is CheckState.READY
     run = None
     if copy is not None and not others and (dispatch.decision or evicted is not None):
         # Losers go before the job is made: it runs in one cluster only.

@@ -80,6 +80,8 @@ class RemoteWriter:
 
     async def write(self, wanted: RemotePlan) -> Millis:
         """Write all of it; how long to wait before it is looked at again, which is soon enough after it was begun."""
+        if wanted.broken:
+            log.error("not planned", workload=wanted.workload, problem=wanted.broken)
         wait, latest = _LATER, self._clock.now() + _LATER
         steps = [
             *(partial(self._remove, wanted, cluster, uid) for cluster, uid in wanted.remove),
