@@ -81,6 +81,15 @@ def runs_elsewhere(dispatches: Mapping[str, Dispatch], workload: str) -> bool:
     return found is not None and bool(found.runs_in)
 
 
+def stays_elsewhere(dispatches: Mapping[str, Dispatch], workload: Workload) -> bool:
+    """Whether it was let in and its job is in another cluster: there it stays until it ends or loses its quota, also when no check says so any more.
+
+    Rule: docs/rules/multikueue.md#changed-checks
+    """
+    found = dispatches.get(workload.key)
+    return workload.admitted and found is not None and (found.synced or bool(found.follows))
+
+
 def first_with(copies: Mapping[str, RemoteWorkloadObserved], condition: str) -> str:
     """The cluster whose copy shows a condition longest, by the clusters' own clocks; empty when none does."""
     found = [(one.conditions[condition].since, name) for name, one in copies.items() if condition in one.conditions]

@@ -11,7 +11,7 @@ from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from events.upkeep import DiscardReason
 from events.workload import CheckState, ConditionStatus, Member, MemberState
-from projections.checks.dispatch import Dispatch
+from projections.checks.dispatch import Dispatch, stays_elsewhere
 from projections.configuration import Configuration
 from projections.devices.annotations.pins import needs_pins
 from projections.devices.placement.pod_cards import assigned, pins_by_pod
@@ -235,11 +235,11 @@ def _planned(world: PlanState, partition: str, workload: Workload) -> Applicatio
         )
 
 
-def _shown(world: DeviceState, workload: Workload) -> bool:
+def _shown(world: PlanState, workload: Workload) -> bool:
     return _decided_is_shown(world, workload) and (workload.seen <= workload.shown or not workload.decided)
 
 
-def _decided_is_shown(world: DeviceState, workload: Workload) -> bool:
+def _decided_is_shown(world: PlanState, workload: Workload) -> bool:
     if workload.decided > workload.applied or (workload.finished and not workload.finish_shown):
         return False
     # Who was taken over is left as it is; but a job that comes to a Workload that was let in runs, whoever has let that in.
@@ -254,12 +254,14 @@ def _decided_is_shown(world: DeviceState, workload: Workload) -> bool:
     return not _runs_here(world, workload) or not _at_the_gate(world, workload)
 
 
-def _runs_here(world: Configuration, workload: Workload) -> bool:
+def _runs_here(world: PlanState, workload: Workload) -> bool:
     """Whether what it is made of is to run in this cluster: pods say nowhere that another one runs them, and keep their gates.
 
     Rule: docs/rules/multikueue.md#pods
     """
-    return job_should_run(workload) and not (made_of_pods(workload) and check_of(world.checks, workload))
+    if not job_should_run(workload) or not made_of_pods(workload):
+        return job_should_run(workload)
+    return not check_of(world.checks, workload) and not stays_elsewhere(world.dispatches, workload)
 
 
 def _at_the_gate(world: DeviceState, workload: Workload) -> tuple[str, ...]:

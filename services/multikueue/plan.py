@@ -24,6 +24,7 @@ from projections.checks.dispatch import (
     is_outdated,
     orchestrated,
     reachable,
+    stays_elsewhere,
 )
 from projections.checks.left_behind import standing_copies
 from projections.checks.multikueue import connected
@@ -202,10 +203,13 @@ def connected_but(world: DispatchState, clusters: Collection[str]) -> tuple[str,
 
 
 def _dispatched(world: DispatchState, workload: Workload) -> bool:
-    name = check_of(world.checks, workload)
-    rejected = bool(name) and workload.checks[name].state is CheckState.REJECTED
     over = workload.finished or workload.in_cluster.discarded or not workload.reserved
-    return bool(name) and not rejected and not over and workload.key in world.dispatches
+    if over or workload.key not in world.dispatches:
+        return False
+    name = check_of(world.checks, workload)
+    return (
+        workload.checks[name].state is not CheckState.REJECTED if name else stays_elsewhere(world.dispatches, workload)
+    )
 
 
 def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> RemotePlan:
@@ -243,7 +247,8 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
     stays = {dispatch.cluster} if evicted is None or not _is_beyond_reach(copies.get(dispatch.cluster)) else set[str]()
     others = {name: one for name, one in copies.items() if name not in stays}
     copy = copies.get(dispatch.cluster)
-    ready = workload.checks[check_of(world.checks, workload)].state is CheckState.READY
+    name = check_of(world.checks, workload)
+    ready = not name or workload.checks[name].state is CheckState.READY
     run = None
     if copy is not None and not others and (dispatch.decision or evicted is not None):
         # Losers go before the job is made: it runs in one cluster only.
