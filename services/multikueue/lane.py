@@ -47,7 +47,7 @@ class Lane:
         """Take up what has changed in what was decided; called after each turn of the partition."""
         if not knows_its_trees(world):
             return
-        self._writer.kinds = kinds_of(world.settings)
+        self._writer.removal.kinds = kinds_of(world.settings)
         keys = {*touched, *world.remote_work.take_all(AUTHOR)}
         if not is_automatic(world):
             self.local_queues = None

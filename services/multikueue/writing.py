@@ -9,15 +9,13 @@ from functools import partial
 
 import structlog
 
-from events.api.labels import JOB_OWNER_GVK, JOB_OWNER_NAME, MULTIKUEUE_ORIGIN_UID
 from events.event import Millis
 from events.job_kind import JobKind
-from events.json_object import JsonObject, object_at, objects_at
+from events.json_object import JsonObject, object_at
 from events.multikueue import RemoteJobRefused, RemoteJobSynced, RemoteWorkloadGone
-from events.settings import SettingsObserved
 from projections.workloads.lifecycle import EVICTED
-from services.jobs.kinds.managed_kinds import Kinds, kinds_of, resource_of
-from services.jobs.kinds.table import LEADER_WORKER_SET, POD
+from services.jobs.kinds.managed_kinds import resource_of
+from services.jobs.kinds.table import POD
 from services.multikueue.autoscaled import autoscaled_patch, cluster_there, is_scaled_there
 from services.multikueue.connection import ClusterConnection
 from services.multikueue.estimates import question
@@ -38,8 +36,8 @@ from services.multikueue.remote_workloads import (
     remote_workload_fact,
     told_to_stop,
     with_open_gate,
-    without_finalizer,
 )
+from services.multikueue.removing import Removal
 from services.multikueue.seen import SeenElsewhere
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import (
@@ -49,7 +47,6 @@ from services.runtime.cluster_port import (
     ObjectInvalid,
     ObjectMissing,
     RemoteCluster,
-    Resource,
     Writer,
 )
 
@@ -69,8 +66,8 @@ class RemoteWriter:
         self, home: Writer, clock: Clock, connections: Mapping[str, ClusterConnection], seen: SeenElsewhere
     ) -> None:
         self._home, self._clock, self._connections, self._seen = home, clock, connections, seen
-        self.kinds: Kinds = kinds_of(SettingsObserved())
-        """The kinds of jobs there are."""
+        self.removal = Removal(home)
+        """What takes copies away, with their jobs."""
         self._synced: dict[str, str] = {}
         """By workload, the choice of which it was told that its job is there."""
 
@@ -151,31 +148,8 @@ class RemoteWriter:
         return _LATER
 
     async def _remove(self, wanted: RemotePlan, cluster: str, uid: str) -> Millis:
-        """The job first, then the copy; whatever this manager has not made stays."""
-        remote = self._remote(cluster)
-        try:
-            copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
-        except ObjectMissing:
-            return _LATER
-        if copy["metadata"]["uid"] != uid or not is_of_origin(copy, wanted.origin):
-            return _LATER
-        if wanted.unknown and await self._is_here(wanted):
-            return _SOON
-        for resource, name in [] if cluster in wanted.keep_job else self._job_places(wanted, copy):
-            await self._remove_job(remote, wanted, resource, name)
-        patch = without_finalizer(copy)
-        if patch is not None:
-            await remote.merge(WORKLOADS, wanted.namespace, wanted.name, patch)
-        await remote.delete(WORKLOADS, wanted.namespace, wanted.name, uid=uid)
-        return _LATER
-
-    async def _is_here(self, wanted: RemotePlan) -> bool:
-        """Whether a workload of which nothing is on the log stands here: then that is told soon, and what is there may be running for it."""
-        try:
-            found = await self._home.get(WORKLOADS, wanted.namespace, wanted.name)
-        except ObjectMissing:
-            return False
-        return not object_at(found, "metadata").get("deletionTimestamp")
+        gone = await self.removal.remove(self._remote(cluster), wanted, cluster, uid)
+        return _LATER if gone else _SOON
 
     async def _look(self, wanted: RemotePlan) -> Millis:
         """Tell how the copy stands where the workload is said to run; what is on the log of it may be older than that."""
@@ -192,37 +166,6 @@ class RemoteWriter:
         else:
             await self._seen.tell(wanted.workload, remote_workload_fact(wanted.look, copy), mark)
         return _LATER
-
-    def _job_places(self, wanted: RemotePlan, copy: JsonObject) -> list[tuple[Resource, str]]:
-        """Where what runs in a copy is: the job or the pods of the workload here, and what owns the copy there."""
-        found: list[tuple[Resource, str]] = []
-        if wanted.kind is not None:
-            found = [(resource_of(wanted.kind, wanted.api_version), name) for name in wanted.jobs]
-        owners = [(one.get("apiVersion"), one.get("kind"), one.get("name")) for one in objects_at(copy, *_OWNERS)]
-        for api, word, name in [*owners, _noted_owner(copy)]:
-            kind = self.kinds.of(str(api), str(word))
-            # Pods of a group own it together, and what serves with them owns it beside them under Kueue: none of them controls it.
-            if kind is not None:
-                found.append((resource_of(kind, str(api)), str(name)))
-        return list(dict.fromkeys(found))
-
-    async def _remove_job(self, remote: RemoteCluster, wanted: RemotePlan, resource: Resource, name: str) -> None:
-        try:
-            job = await remote.get(resource, wanted.namespace, name)
-        except ObjectMissing:
-            return
-        if is_of_origin(job, wanted.origin) and not await self._goes_on_here(wanted, resource, job):
-            await remote.delete(resource, wanted.namespace, name, uid=job["metadata"]["uid"])
-
-    async def _goes_on_here(self, wanted: RemotePlan, resource: Resource, job: JsonObject) -> bool:
-        """Whether what has several workloads goes on here, though this one is gone: then the others may run there."""
-        if wanted.kind is not None or resource != resource_of(LEADER_WORKER_SET, job["apiVersion"]):
-            return False
-        try:
-            local = await self._home.get(resource, wanted.namespace, job["metadata"]["name"])
-        except ObjectMissing:
-            return False
-        return object_at(job, "metadata", "annotations").get(MULTIKUEUE_ORIGIN_UID) == local["metadata"]["uid"]
 
     async def _run(self, wanted: RemotePlan, run: RemoteJob) -> Millis:
         """Make the job, and show its status here; or have it stopped there."""
@@ -388,13 +331,3 @@ class RemoteWriter:
             workload=wanted.workload, cluster=wanted.run.cluster, decision=wanted.run.decision, message=problem
         )
         await self._seen.tell(wanted.workload, refused, f"{wanted.run.decision}:{problem}", wanted.run.decision)
-
-
-def _noted_owner(copy: JsonObject) -> tuple[str, str, str]:
-    """Version, kind and name of what runs in a copy by its annotations: Kueue gives no copy that was there first to a LeaderWorkerSet."""
-    notes = object_at(copy, "metadata", "annotations")
-    api, _, word = str(notes.get(JOB_OWNER_GVK, "")).partition(", Kind=")
-    return api.removeprefix("/"), word, str(notes.get(JOB_OWNER_NAME, ""))
-
-
-_OWNERS = ("metadata", "ownerReferences")
