@@ -9,6 +9,7 @@ from events.control import ObjectRemoved
 from events.device import DevicesRegistered, DevicesReleased, DevicesReserved, NodeObserved, PodObserved
 from events.device_config import DeviceConfigObserved
 from events.event import Millis
+from events.multikueue import WorkloadEndedElsewhere
 from events.preemption import PreemptionOrdered
 from events.quota import (
     ClusterQueueObserved,
@@ -156,7 +157,7 @@ class Ledger:
                 self._current.pop(last, None)
                 self.holds.forget(last)
                 self._slices.forget(event.workload)
-            case WorkloadFinished():
+            case WorkloadFinished() | WorkloadEndedElsewhere():
                 last = self._slices.last(event.workload)
                 if (current := self._current.get(last)) is not None:
                     current.finished = True

@@ -13,7 +13,8 @@ from events.multikueue import RemoteWorkloadObserved
 from projections.checks.multikueue import connected
 from projections.configuration import Configuration
 from projections.feature_gates import enabled
-from projections.workloads.lifecycle import Workload
+from projections.workloads.lifecycle import FINISHED, Workload
+from projections.workloads.slices import REPLACED
 
 ROUND: Millis = 300_000
 """How long the clusters that the incremental dispatcher has nominated are given before it nominates more."""
@@ -161,6 +162,15 @@ def _same_priority(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
 def _may_change_class(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
     """Whether its priority may change in place: as in Kueue, that of a WorkloadPriorityClass, of which pods know nothing."""
     return workload.spec.workload_class is not None and bool(copy.priority_class)
+
+
+def has_ended(copy: RemoteWorkloadObserved) -> bool:
+    """Whether what ran by a copy is over there, or never began and will not: not one that has ended for what it is itself.
+
+    Rule: docs/rules/multikueue.md#ended-there
+    """
+    over = copy.conditions.get(FINISHED)
+    return over is not None and over.reason not in (OUT_OF_SYNC, REPLACED)
 
 
 def lost_at(world: Configuration, cluster: str) -> Millis | None:

@@ -20,13 +20,15 @@ from projections.checks.dispatch import (
     OUT_OF_SYNC,
     Dispatch,
     counts_of,
+    first_with,
+    has_ended,
     in_sync,
     is_outdated,
     orchestrated,
     reachable,
     stays_elsewhere,
 )
-from projections.checks.left_behind import standing_copies
+from projections.checks.left_behind import copies_that_ended, standing_copies
 from projections.checks.multikueue import connected
 from projections.checks.state import DispatchState
 from projections.partitions.homes import is_placed_here
@@ -55,6 +57,8 @@ class RemoteJob(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is made where it is missing; one that has run is not made again."""
     stop: str = ""
     """Why the copy has to stop there; empty while it may run."""
+    over: str = ""
+    """The UID of the copy if it has ended there and that is not shown here yet; empty for any other."""
     counts: dict[str, int] = {}
     """By pod set, how many pods an elastic job has there; empty for any other, and while the slice before has it."""
 
@@ -237,7 +241,7 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
             remove=tuple(sorted(stale.items())),
             amend=_outdated(workload, {name: one for name, one in copies.items() if name not in stale}),
             outline=_outline(workload),
-            run=_by_slice_before(world, workload, dispatch),
+            run=_by_slice_before(world, workload, dispatch) or _over_untried(world, workload),
             park=_has_stopped(world, workload, dispatch, copies) or (nothing_runs and _looks_as_if_it_ran(workload)),
             elsewhere=connected_but(world, copies if nothing_runs else ()),
         )
@@ -250,15 +254,17 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
     name = check_of(world.checks, workload)
     ready = not name or workload.checks[name].state is CheckState.READY
     run = None
+    ended = copy is not None and has_ended(copy)
     if copy is not None and not others and (dispatch.decision or evicted is not None):
         # Losers go before the job is made: it runs in one cluster only.
-        stop = f"Evicted on manager: {evicted.message}" if evicted is not None else ""
+        stop = f"Evicted on manager: {evicted.message}" if evicted is not None and not ended else ""
         run = RemoteJob(
             cluster=dispatch.cluster,
             decision=dispatch.decision,
             # Pods of a group may come later, in the place of others or because they come one by one.
-            make=evicted is None and (not ready or is_pods(workload)),
+            make=evicted is None and not ended and (not ready or is_pods(workload)),
             stop=stop,
+            over=copy.uid if ended else "",
             counts=counts_of(workload) if workload.spec.elastic else {},
         )
     return RemotePlan(
@@ -296,6 +302,13 @@ def _by_slice_before(world: DispatchState, workload: Workload, dispatch: Dispatc
     """The job that runs by the copy of the slice before: it stays as it is, and its status is shown."""
     there = connected(world, dispatch.runs_in) if dispatch.follows else False
     return RemoteJob(cluster=dispatch.runs_in, decision="", make=False) if there and not workload.evicted else None
+
+
+def _over_untried(world: DispatchState, workload: Workload) -> RemoteJob | None:
+    """The job that is over by a copy though no cluster was chosen: its status is shown, if there is one."""
+    over = {} if workload.evicted else copies_that_ended(world, workload)
+    cluster = first_with(over, FINISHED)
+    return RemoteJob(cluster=cluster, decision="", make=False, over=over[cluster].uid) if cluster else None
 
 
 def _has_stopped(

@@ -18,6 +18,7 @@ from events.multikueue import (
     RemoteCheckSettled,
     RemoteGateOpened,
     RemoteWorkloadObserved,
+    WorkloadEndedElsewhere,
 )
 from events.workload import CheckState, CheckStatus
 from projections.checks.components import cluster_of_siblings, goes_first
@@ -29,11 +30,13 @@ from projections.checks.dispatch import (
     lost_at,
     orchestrated,
 )
-from projections.checks.left_behind import runs_on_alone, standing_copies
+from projections.checks.left_behind import copies_that_ended, runs_on_alone, standing_copies
 from projections.checks.multikueue import connected, multikueue_config
 from projections.checks.state import DispatchState
 from projections.workloads.lifecycle import BLOCKED_ON_GATES, EVICTED, FINISHED, Workload
 from projections.workloads.multikueue_check import check_of
+from projections.workloads.slices import slices_beside
+from projections.workloads.variants import with_variants
 from services.multikueue.adapters import why_not_delegable
 from services.multikueue.estimates import next_of_dispatch
 
@@ -45,7 +48,11 @@ NO_LONGER_THERE = "Admitting remote no longer exists"
 def reconcile(world: DispatchState, workload: Workload, at: Millis) -> list[Decision]:
     """The next decision about a workload, one at a time; nothing when all is as it should be."""
     rule, name = world.settings.multikueue, check_of(world.checks, workload)
-    if rule is None or not name or workload.finished or not workload.reserved or workload.in_cluster.discarded:
+    if rule is None or workload.finished or not workload.reserved or workload.in_cluster.discarded:
+        return []
+    if ended := _ended(world, workload):
+        return ended
+    if not name:
         return []
     check = workload.checks[name]
     if check.state is CheckState.REJECTED:
@@ -77,7 +84,11 @@ def _by_copies(
     if dispatch is not None and dispatch.cluster and not _still_chosen(world, dispatch, wanted):
         dispatch = None
     together = cluster_of_siblings(world, workload)
-    admitting = {cluster: one for cluster, one in wanted.items() if _admits(one) and together in ("", cluster)}
+    admitting = {
+        cluster: one
+        for cluster, one in wanted.items()
+        if _admits(one) and FINISHED not in one.conditions and together in ("", cluster)
+    }
     elsewhere = first_with(admitting, ADMITTED)
     if dispatch is not None and dispatch.cluster:
         return _chosen(world, workload, check, dispatch, at)
@@ -89,6 +100,24 @@ def _by_copies(
     if dispatch is not None and orchestrated(world) and (may := _may_preempt(dispatch, wanted, at)) is not None:
         return [RemoteGateOpened(workload=workload.key, cluster=may.cluster, copy=may.uid)]
     return _nominated(world, workload, check, dispatch, rule, at)
+
+
+def _ended(world: DispatchState, workload: Workload) -> list[Decision]:
+    """It is over where it runs, or in a cluster in which it is tried, and that is shown here.
+
+    Rule: docs/rules/multikueue.md#ended-there
+    """
+    over = {name: one for name, one in copies_that_ended(world, workload).items() if one.shown}
+    cluster = first_with(over, FINISHED)
+    if not cluster:
+        return []
+    end = over[cluster].conditions[FINISHED]
+    family = with_variants(world, set(slices_beside(world, workload.key)))
+    return [
+        WorkloadEndedElsewhere(workload=key, reason=end.reason, message=end.message)
+        for key in sorted(family)
+        if (one := world.workloads.get(key)) is not None and not one.finished
+    ]
 
 
 def _going_on(

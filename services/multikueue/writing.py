@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from functools import partial
 
 import structlog
+from msgspec.structs import replace
 
 from events.event import Millis
 from events.job_kind import JobKind
 from events.json_object import JsonObject, object_at
 from events.multikueue import RemoteJobRefused, RemoteJobSynced, RemoteWorkloadGone
+from projections.checks.dispatch import has_ended
 from projections.workloads.lifecycle import EVICTED
 from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.table import POD
@@ -191,15 +193,29 @@ class RemoteWriter:
             synced = RemoteJobSynced(workload=wanted.workload, cluster=run.cluster, decision=run.decision)
             await self._seen.tell(wanted.workload, synced, run.decision, run.decision)
             self._synced[wanted.workload] = run.decision
+        showed = False
         for local, found in there:
             if await self._take_size(remote, wanted, wanted.kind, local, found):
                 return _SOON
             patch = status_patch(wanted.kind, local, found, self._clock.now())
             if patch is not None:
+                showed = True
                 await self._show(wanted, wanted.kind, local, patch)
+        if run.over:
+            # Who has seen the end of the job itself says so before.
+            return _DEFERRED if showed else await self._tell_end(remote, wanted, run)
         if len(there) < len(wanted.jobs) and not run.make:
             return _SOON
         return _DEFERRED if any(is_deferred(wanted.kind, *pair) for pair in there) else _LATER
+
+    async def _tell_end(self, remote: RemoteCluster, wanted: RemotePlan, run: RemoteJob) -> Millis:
+        """Tell that all is shown here that there is to show of what has ended there, if its copy still says so."""
+        copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
+        fact = remote_workload_fact(run.cluster, copy)
+        if fact.uid == run.over and has_ended(fact) and is_of_origin(copy, wanted.origin):
+            mark = f"{run.cluster}:{fact.uid}:{fact.version}:shown"
+            await self._seen.tell(wanted.workload, replace(fact, shown=True), mark)
+        return _LATER
 
     async def _put_in_step(
         self,
@@ -256,6 +272,8 @@ class RemoteWriter:
         try:
             return await remote.get(resource, wanted.namespace, local["metadata"]["name"])
         except ObjectMissing:
+            if run.over:
+                return None  # It looks as it did when it ended, as far as that was seen.
             await self._check_alone(wanted)
             if not run.make or not may_be_made(kind, local):
                 await self._park_one(wanted, kind, local)
