@@ -9,7 +9,7 @@ from events.multikueue import RemoteCondition, RemoteWorkloadObserved
 from events.object_version import version_number
 from events.start_estimate import estimate_in
 from events.timestamp import BadTimestamp, format_timestamp, parse_timestamp
-from projections.workloads.lifecycle import DEACTIVATION_TARGET
+from projections.workloads.lifecycle import DEACTIVATION_TARGET, EVICTED_ON_MANAGER
 from services.runtime.cluster_port import Resource
 
 WORKLOADS = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="workloads", kind="Workload")
@@ -92,7 +92,7 @@ def told_to_stop(copy: JsonObject, why: str, at: Millis) -> JsonObject:
     ours = {
         "type": DEACTIVATION_TARGET,
         "status": "True",
-        "reason": "EvictedOnManagerCluster",
+        "reason": EVICTED_ON_MANAGER,
         "message": why,
         "lastTransitionTime": format_timestamp(at),
     }
