@@ -124,6 +124,8 @@ class RemoteWorkloadObserved(Event, frozen=True, kw_only=True, tag="RemoteWorklo
     priority_class: str = ""
     counts: dict[str, int] = {}
     """By pod set, how many pods it asks for."""
+    asks: str = ""
+    """The digest of the pod sets that it was made with; empty where it does not say."""
     max_execution: Millis | None = None
     """How long it may run, 0 for as long as it likes; None where that was not told."""
     active: bool = True

@@ -14,6 +14,7 @@ from projections.checks.multikueue import connected
 from projections.configuration import Configuration
 from projections.feature_gates import enabled
 from projections.workloads.lifecycle import FINISHED, Workload
+from projections.workloads.pod_sets_digest import pod_sets_digest
 from projections.workloads.slices import REPLACED
 
 ROUND: Millis = 300_000
@@ -107,6 +108,7 @@ def asks_alike(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
     return (
         copy.queue == workload.named_queue
         and copy.counts == counts_of(workload)
+        and _asks_for_same_pods(workload, copy)
         and copy.priority == workload.spec.priority
     )
 
@@ -118,6 +120,7 @@ def in_sync(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
         and copy.queue == workload.named_queue
         and (copy.counts == counts_of(workload) or _may_shrink(workload, copy))
         and _may_run_as_long(workload, copy)
+        and _asks_for_same_pods(workload, copy)
         and (_same_priority(workload, copy) or _may_change_class(workload, copy))
     )
 
@@ -147,6 +150,11 @@ def _may_shrink(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
 def _may_run_as_long(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
     """Whether a copy may run as long as the workload, whose object goes by what was said until it was admitted."""
     return workload.admitted or copy.max_execution in (None, workload.spec.max_execution or 0)
+
+
+def _asks_for_same_pods(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
+    """Whether a copy was made with the pods that the workload asks for by now; that of an elastic job changes its size, and who runs asks for no others."""
+    return workload.admitted or workload.spec.elastic or copy.asks in ("", pod_sets_digest(workload))
 
 
 def _same_priority(workload: Workload, copy: RemoteWorkloadObserved) -> bool:

@@ -35,6 +35,7 @@ from projections.partitions.homes import is_placed_here
 from projections.partitions.state import PlacedState
 from projections.workloads.lifecycle import ADMITTED, EVICTED, FINISHED, Workload, chain_of
 from projections.workloads.multikueue_check import check_of
+from projections.workloads.pod_sets_digest import pod_sets_digest
 from projections.workloads.pods import has_live_pods
 from projections.workloads.slices import holder_of, is_replaced
 from services.jobs.kinds.managed_by import managed_by_path
@@ -88,6 +89,8 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
     """Clusters in which others of its object run: what they have in common stays there."""
     make: tuple[str, ...] = ()
     """Clusters that lack a copy."""
+    asks: str = ""
+    """The digest of the pods that the workload asks for by now, which copies that are made bear."""
     queue: str = ""
     """The local queue that the workload names by now, which is that of copies that are made; empty where it names none."""
     max_execution: Millis | None = None
@@ -230,6 +233,7 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
             workload=workload.key,
             origin=origin,
             make=tuple(sorted(wanted - copies.keys())),
+            asks=pod_sets_digest(workload),
             queue=workload.named_queue,
             max_execution=workload.spec.max_execution,
             gated=orchestrated(world) and not (dispatch.follows or cluster_of_siblings(world, workload)),
@@ -338,6 +342,7 @@ def _of_question(
         workload=workload.key,
         origin=origin,
         ask=tuple(sorted(asked - copies.keys())),
+        asks=pod_sets_digest(workload),
         queue=workload.named_queue,
         max_execution=workload.spec.max_execution,
         remove=tuple(sorted(stale.items())),

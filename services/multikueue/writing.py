@@ -10,6 +10,7 @@ from functools import partial
 import structlog
 from msgspec.structs import replace
 
+from events.api.labels import POD_SETS
 from events.event import Millis
 from events.job_kind import JobKind
 from events.json_object import JsonObject, object_at
@@ -73,8 +74,12 @@ class RemoteWriter:
         self._synced: dict[str, str] = {}
         """By workload, the choice of which it was told that its job is there."""
 
+        self._behind: dict[str, Millis] = {}
+        """By workload, since when its object asks for other pods than its job."""
+
     def forget(self, key: str) -> None:
         """A workload is sent nowhere any more."""
+        self._behind.pop(key, None)
         self._synced.pop(key, None)
 
     async def write(self, wanted: RemotePlan) -> Millis:
@@ -116,9 +121,12 @@ class RemoteWriter:
     async def _make(self, wanted: RemotePlan, cluster: str, *, asks: bool = False) -> Millis:
         remote = self._remote(cluster)
         local = await self._home.get(WORKLOADS, wanted.namespace, wanted.name)
+        if self._is_behind(wanted, local):
+            return _SOON
         copy = remote_workload(
             local,
             wanted.origin,
+            asks=wanted.asks,
             queue=wanted.queue,
             max_execution=wanted.max_execution,
             gated=wanted.gated and not asks,
@@ -128,6 +136,15 @@ class RemoteWriter:
         except ObjectConflict:
             log.debug("there already", workload=wanted.workload, cluster=cluster)
         return _LATER
+
+    def _is_behind(self, wanted: RemotePlan, local: JsonObject) -> bool:
+        """Whether the object here asks for other pods than its job by now: it is written soon; one that is not for some seconds is taken as it is."""
+        shown = object_at(local, "metadata", "annotations").get(POD_SETS, wanted.asks)
+        if not wanted.asks or shown == wanted.asks:
+            self._behind.pop(wanted.workload, None)
+            return False
+        since = self._behind.setdefault(wanted.workload, self._clock.now())
+        return self._clock.now() < since + _LATER
 
     async def _amend(self, wanted: RemotePlan, cluster: str, uid: str) -> Millis:
         """Have the copy ask for what the workload asks for by now, where that can be changed in place."""

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from events.api.labels import MULTIKUEUE_ORIGIN, PREBUILT_WORKLOAD_NAME
+from events.api.labels import MULTIKUEUE_ORIGIN, POD_SETS, PREBUILT_WORKLOAD_NAME
 from events.codec import decode_sighting
 from events.json_object import JsonObject
 from events.subjects import FACTS
@@ -32,12 +32,15 @@ class Here(AbsentCluster):
 
     def __init__(self, job: JsonObject) -> None:
         self.job, self.shown = job, list[JsonObject]()
+        self.workload: JsonObject | None = None
 
     async def get(self, resource: Resource, namespace: str, name: str) -> JsonObject:
         del namespace, name
-        if resource.kind == "Workload":
-            raise ObjectMissing("it is not asked for here")
-        return self.job
+        if resource.kind != "Workload":
+            return self.job
+        if self.workload is None:
+            raise ObjectMissing("there is no object of it")
+        return self.workload
 
     async def merge(
         self, resource: Resource, namespace: str, name: str, patch: JsonObject, *, subresource: str = ""
@@ -68,9 +71,12 @@ class There(AbsentCluster):
 
     async def create(self, resource: Resource, namespace: str, value: JsonObject) -> JsonObject:
         del namespace
-        if self.job is not None:
+        if (self.copy if resource.kind == "Workload" else self.job) is not None:
             raise ObjectConflict("it is there already")
         self.created.append(resource.kind)
+        if resource.kind == "Workload":
+            self.copy = value
+            return value
         self.job = {**value, "metadata": {**value["metadata"], "uid": "made", "resourceVersion": "1"}, "status": {}}
         return self.job
 
@@ -101,14 +107,14 @@ class OneWorker:
         """With `conditions`, a reason for each type, there is a copy in w1."""
         self.manager, self.here = manager, Here(local)
         self.w1, self.w2 = There(None if conditions is None else _copy(conditions)), There()
-        self._clock, self._facts = ScaledClock(1000.0), MemoryStream(FACTS)
-        self._seen = SeenElsewhere(self._facts, self._clock, lambda _: "")
+        self.clock, self._facts = ScaledClock(1000.0), MemoryStream(FACTS)
+        self._seen = SeenElsewhere(self._facts, self.clock, lambda _: "")
         connections = {"w1": self._connected("w1", self.w1), "w2": self._connected("w2", self.w2)}
-        self._writer = RemoteWriter(self.here, self._clock, connections, self._seen)
+        self._writer = RemoteWriter(self.here, self.clock, connections, self._seen)
 
     def _connected(self, name: str, cluster: There) -> ClusterConnection:
         opened = Opened(Seen())
-        found = ClusterConnection(name, AbsentCluster(), opened, self._clock, self._seen, lambda _: None, opened)
+        found = ClusterConnection(name, AbsentCluster(), opened, self.clock, self._seen, lambda _: None, opened)
         found.remote = cluster  # pyright: ignore[reportAttributeAccessIssue] - nothing of it is watched
         return found
 
@@ -128,6 +134,12 @@ class OneWorker:
         """The facts of a kind that were told."""
         found = [decode_sighting(one.data).fact for one in self._facts.entries]
         return [one for one in found if isinstance(one, kind)]
+
+
+def workload_here(*, asks: str) -> JsonObject:
+    """The Workload here, written with these pod sets."""
+    value = _copy({})
+    return {**value, "metadata": {**value["metadata"], "uid": "here", "labels": {}, "annotations": {POD_SETS: asks}}}
 
 
 def _copy(conditions: dict[str, str]) -> JsonObject:

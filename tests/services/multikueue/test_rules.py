@@ -45,6 +45,7 @@ from events.workload import (
 from projections.checks.dispatch import ROUND
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
+from projections.workloads.pod_sets_digest import pod_sets_digest
 from projections.workloads.timeline import describe
 from services.multikueue.decide import MultiKueue
 from services.multikueue.plan import RemoteJob, RemotePlan, plan
@@ -88,7 +89,14 @@ class Manager(Story):
         return list(self.decided())
 
     def copy(
-        self, name: str, *, counts: int = 1, reason: str = "", max_execution: int | None = None, **since: int
+        self,
+        name: str,
+        *,
+        counts: int = 1,
+        asks: str = "",
+        reason: str = "",
+        max_execution: int | None = None,
+        **since: int,
     ) -> list[AnyEvent]:
         """The copy in a cluster stands so: by condition, since when it is True."""
         self.version += 1
@@ -101,6 +109,7 @@ class Manager(Story):
                 version=self.version,
                 queue="lq",
                 counts={"main": counts},
+                asks=asks,
                 max_execution=max_execution,
                 conditions=conditions,
             )
@@ -398,6 +407,30 @@ def test_a_copy_that_asks_for_something_else_goes_and_is_made_again() -> None:
     assert told.plan.remove == (("w1", "copy-w1"),)
     told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
     assert told.plan.make == ("w1", "w2")
+
+
+def test_a_copy_that_asks_for_other_pods_in_the_same_number_goes_and_is_made_again() -> None:
+    told = Manager()
+    submitted = delegated()
+    told.after(submitted)
+    before = pod_sets_digest(told.world.workloads[KEY])
+    assert told.plan.asks == before
+    told.copy("w1", asks=before, QuotaReserved=1)
+    told.copy("w2", QuotaReserved=1)
+    assert not told.plan.remove
+    (main,) = submitted.spec.pod_sets
+    elsewhere = replace(main, shape=replace(main.shape, node_selector={"card": "v100"}))
+    told.after(WorkloadChanged(workload=KEY, spec=replace(submitted.spec, pod_sets=(elsewhere,))))
+    assert told.plan.asks != before and told.plan.remove == (("w1", "copy-w1"),), (
+        "w2 does not say what it was made with"
+    )
+    assert "ClusterChosen" not in kinds(told.copy("w1", asks=before, QuotaReserved=1, Admitted=5))
+    told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
+    told.copy("w1", asks=told.plan.asks, QuotaReserved=1, Admitted=9)
+    told.synced()
+    assert told.world.workloads[KEY].admitted
+    told.copy("w1", asks="another", QuotaReserved=1, Admitted=9)
+    assert told.check[0] is CheckState.READY and "w1" not in dict(told.plan.remove), "what runs is held against nothing"
 
 
 def test_who_names_another_queue_while_it_holds_quota_is_tried_in_that_though_its_object_keeps_the_one_before() -> None:
