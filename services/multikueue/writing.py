@@ -18,6 +18,7 @@ from events.multikueue import RemoteJobRefused, RemoteJobSynced, RemoteWorkloadG
 from projections.checks.dispatch import has_ended
 from projections.workloads.lifecycle import EVICTED
 from services.jobs.kinds.managed_kinds import resource_of
+from services.jobs.kinds.pods import is_leaving
 from services.jobs.kinds.table import POD
 from services.multikueue.autoscaled import autoscaled_patch, cluster_there, is_scaled_there
 from services.multikueue.connection import ClusterConnection
@@ -287,7 +288,10 @@ class RemoteWriter:
         """The job there, which is made where it is missing; None where it is not to be made: then it looks stopped here."""
         resource = resource_of(kind, wanted.api_version)
         try:
-            return await remote.get(resource, wanted.namespace, local["metadata"]["name"])
+            found = await remote.get(resource, wanted.namespace, local["metadata"]["name"])
+            if run.make and kind is not POD and is_leaving(found):
+                raise ObjectConflict(f"the job of {wanted.workload} that is there is being deleted")
+            return found
         except ObjectMissing:
             if run.over:
                 return None  # It looks as it did when it ended, as far as that was seen.
