@@ -8,7 +8,8 @@ from projections.partitions.homes import knows_its_trees
 from projections.workloads.slices import slices_beside
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.multikueue.cluster_profile import GATE
-from services.multikueue.plan import RemotePlan, RemoteState, concerns, plan
+from services.multikueue.plan import RemoteState, concerns, plan
+from services.multikueue.remote_plan import RemotePlan
 from services.multikueue.seen import AUTHOR
 from services.multikueue.writing import RemoteWriter
 from services.runtime.clock_port import Clock

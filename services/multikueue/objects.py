@@ -30,7 +30,7 @@ from services.jobs.kinds.ray import CLUSTER_AT, with_groups
 from services.jobs.kinds.serving import templates_of
 from services.jobs.kinds.table import JOB, LEADER_WORKER_SET, POD, STATEFUL_SET, TRAIN_JOB
 from services.jobs.kinds.train_job import unpatched
-from services.multikueue.plan import Outline
+from services.multikueue.remote_plan import Outline
 
 _GENERATED = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")
 _OWN = frozenset({DECISION, CITED, ESTIMATE})

@@ -1,12 +1,14 @@
 """What is taken away in a worker cluster: a copy that is not wanted there, and before it the job that runs by it."""
 
-from events.api.labels import JOB_OWNER_GVK, JOB_OWNER_NAME, MULTIKUEUE_ORIGIN_UID
+from events.api.labels import JOB_OWNER_GVK, JOB_OWNER_NAME, MULTIKUEUE_ORIGIN_UID, PREBUILT_WORKLOAD_NAME
+from events.job_kind import JobKind
 from events.json_object import JsonObject, object_at, objects_at
 from events.settings import SettingsObserved
 from services.jobs.kinds.managed_kinds import Kinds, kinds_of, resource_of
+from services.jobs.kinds.pods import is_leaving
 from services.jobs.kinds.table import LEADER_WORKER_SET
 from services.multikueue.objects import is_of_origin
-from services.multikueue.plan import RemotePlan
+from services.multikueue.remote_plan import RemotePlan
 from services.multikueue.remote_workloads import WORKLOADS, without_finalizer
 from services.runtime.cluster_port import ObjectMissing, RemoteCluster, Resource, Writer
 
@@ -24,6 +26,9 @@ class Removal:
         try:
             copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
         except ObjectMissing:
+            # The job may stand there all the same, and would begin with the next copy without anybody's choice.
+            if not (wanted.unknown or cluster in wanted.keep_job):
+                await self.remove_jobs(remote, wanted)
             return True
         if copy["metadata"]["uid"] != uid or not is_of_origin(copy, wanted.origin):
             return True
@@ -35,6 +40,33 @@ class Removal:
         if patch is not None:
             await remote.merge(WORKLOADS, wanted.namespace, wanted.name, patch)
         await remote.delete(WORKLOADS, wanted.namespace, wanted.name, uid=uid)
+        return True
+
+    async def remove_jobs(self, remote: RemoteCluster, wanted: RemotePlan) -> bool:
+        """Take away what stands there of the job though no copy does; whether anything did."""
+        places = [] if wanted.kind is None else [(wanted.kind, name) for name in wanted.jobs]
+        found = [await self._remove_own(remote, wanted, kind, name) for kind, name in places]
+        return any(found)
+
+    async def _remove_own(self, remote: RemoteCluster, wanted: RemotePlan, kind: JobKind, name: str) -> bool:
+        resource = resource_of(kind, wanted.api_version)
+        try:
+            job = await remote.get(resource, wanted.namespace, name)
+        except ObjectMissing:
+            return False
+        of_another = object_at(job, "metadata", "labels").get(PREBUILT_WORKLOAD_NAME, wanted.name) != wanted.name
+        if of_another or not is_of_origin(job, wanted.origin) or await self._has_copy(remote, wanted):
+            return False
+        if not is_leaving(job):
+            await remote.delete(resource, wanted.namespace, name, uid=job["metadata"]["uid"])
+        return True
+
+    async def _has_copy(self, remote: RemoteCluster, wanted: RemotePlan) -> bool:
+        """Whether a copy is there, of which the log may not know yet: by that its job may run."""
+        try:
+            await remote.get(WORKLOADS, wanted.namespace, wanted.name)
+        except ObjectMissing:
+            return False
         return True
 
     async def _is_here(self, wanted: RemotePlan) -> bool:

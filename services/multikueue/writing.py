@@ -34,7 +34,7 @@ from services.multikueue.objects import (
     status_patch,
     step_patch,
 )
-from services.multikueue.plan import RemoteJob, RemotePlan
+from services.multikueue.remote_plan import RemoteJob, RemotePlan
 from services.multikueue.remote_workloads import (
     WORKLOADS,
     remote_workload_fact,
@@ -122,7 +122,9 @@ class RemoteWriter:
     async def _make(self, wanted: RemotePlan, cluster: str, *, asks: bool = False) -> Millis:
         remote = self._remote(cluster)
         local = await self._home.get(WORKLOADS, wanted.namespace, wanted.name)
-        if self._is_behind(wanted, local):
+        if self._is_behind(wanted, local) or (
+            wanted.again and cluster not in wanted.keep_job and await self.removal.remove_jobs(remote, wanted)
+        ):
             return _SOON
         copy = remote_workload(
             local,

@@ -11,7 +11,7 @@ from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.log.memory import MemoryStream
 from ops.production.process.clock import ScaledClock
 from services.multikueue.connection import ClusterConnection
-from services.multikueue.plan import RemotePlan
+from services.multikueue.remote_plan import RemotePlan
 from services.multikueue.remote_workloads import WORKLOADS
 from services.multikueue.seen import SeenElsewhere
 from services.multikueue.writing import RemoteWriter

@@ -16,7 +16,7 @@ from projections.world import World
 from services.applier.plan import plan as applications
 from services.multikueue import lane
 from services.multikueue.lane import Lane
-from services.multikueue.plan import RemoteJob, RemotePlan
+from services.multikueue.remote_plan import RemoteJob, RemotePlan
 from tests.services.multikueue.test_lanes import Recorded
 from tests.services.multikueue.test_rules import CHECK, KEY, Manager, cluster, delegated, kinds, running
 from tests.services.multikueue.test_slices import Growing

@@ -11,7 +11,7 @@ from events.multikueue import RemoteWorkloadGone, RemoteWorkloadObserved, Worklo
 from events.slices import WorkloadSliceSubmitted
 from events.workload import WorkloadSwitched
 from projections.workloads.lifecycle import FINISHED
-from services.multikueue.plan import RemoteJob
+from services.multikueue.remote_plan import RemoteJob
 from tests.services.multikueue.one_worker import OneWorker, batch_job
 from tests.services.multikueue.test_rules import KEY, Manager, delegated, kinds, running
 from tests.services.multikueue.test_slices import Growing

@@ -48,8 +48,9 @@ from projections.state_hash import state_hash
 from projections.workloads.pod_sets_digest import pod_sets_digest
 from projections.workloads.timeline import describe
 from services.multikueue.decide import MultiKueue
-from services.multikueue.plan import RemoteJob, RemotePlan, plan
+from services.multikueue.plan import plan
 from services.multikueue.reconcile import LOST, NO_LONGER_THERE
+from services.multikueue.remote_plan import RemoteJob, RemotePlan
 from tests.stories.small_world import Story, job, platform, queue
 
 KEY = "team/a"
