@@ -27,7 +27,7 @@ from projections.checks.dispatch import (
     stays_elsewhere,
 )
 from projections.checks.left_behind import copies_that_ended, standing_copies
-from projections.checks.multikueue import connected
+from projections.checks.multikueue import connected, is_listed
 from projections.checks.state import DispatchState
 from projections.partitions.homes import is_placed_here
 from projections.partitions.state import PlacedState
@@ -136,7 +136,7 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
     if dispatch.asked:
         return _of_question(world, workload, dispatch, copies, origin)
     if not dispatch.cluster:
-        wanted = {name for name in dispatch.clusters if connected(world, name)} if not workload.evicted else set[str]()
+        wanted = _tried_in(world, workload, dispatch)
         standing = standing_copies(world, workload)
         stale = {name: one.uid for name, one in copies.items() if name not in wanted or name not in standing}
         nothing_runs = not (stale or dispatch.follows)
@@ -193,6 +193,15 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
         park=evicted is not None and copy is None,
         elsewhere=connected_but(world, (dispatch.cluster,)),
     )
+
+
+def _tried_in(world: DispatchState, workload: Workload, dispatch: Dispatch) -> set[str]:
+    """The clusters in which copies are to stand: those that can be reached and have not left the list, or in which its job is already."""
+    if workload.evicted:
+        return set()
+    check, stays = check_of(world.checks, workload), {dispatch.runs_in, cluster_of_siblings(world, workload)}
+    reached = [name for name in dispatch.clusters if connected(world, name)]
+    return {name for name in reached if name in stays or is_listed(world, check, name)}
 
 
 def _job_alone(

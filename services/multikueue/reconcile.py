@@ -83,12 +83,7 @@ def _by_copies(
         return _going_on(world, workload, check, dispatch, wanted, at)
     if dispatch is not None and dispatch.cluster and not _still_chosen(world, dispatch, wanted):
         dispatch = None
-    together = cluster_of_siblings(world, workload)
-    admitting = {
-        cluster: one
-        for cluster, one in wanted.items()
-        if _admits(one) and FINISHED not in one.conditions and together in ("", cluster)
-    }
+    admitting = _that_may_win(world, workload, check, wanted)
     elsewhere = first_with(admitting, ADMITTED)
     if dispatch is not None and dispatch.cluster:
         return _chosen(world, workload, check, dispatch, at)
@@ -100,6 +95,19 @@ def _by_copies(
     if dispatch is not None and orchestrated(world) and (may := _may_preempt(dispatch, wanted, at)) is not None:
         return [RemoteGateOpened(workload=workload.key, cluster=may.cluster, copy=may.uid)]
     return _nominated(world, workload, check, dispatch, rule, at)
+
+
+def _that_may_win(
+    world: DispatchState, workload: Workload, check: CheckStatus, copies: dict[str, RemoteWorkloadObserved]
+) -> dict[str, RemoteWorkloadObserved]:
+    """The copies whose cluster may be chosen: it has admitted them, its check leads there, and what runs together with it is nowhere else."""
+    together, config = cluster_of_siblings(world, workload), multikueue_config(world, check.name)
+    listed = (together,) if together else config.clusters if config is not None else ()
+    return {
+        cluster: one
+        for cluster, one in copies.items()
+        if cluster in listed and _admits(one) and FINISHED not in one.conditions
+    }
 
 
 def _ended(world: DispatchState, workload: Workload) -> list[Decision]:

@@ -334,6 +334,27 @@ def test_what_runs_in_a_cluster_that_leaves_the_configuration_runs_on() -> None:
     assert told.check[0] is CheckState.READY
 
 
+def test_who_is_tried_in_a_cluster_that_leaves_the_configuration_is_tried_there_no_more() -> None:
+    told = Manager(dispatcher=INCREMENTAL, step_size=2)
+    told.after(delegated())
+    told.copy("w1", QuotaReserved=1)
+    told.copy("w2", QuotaReserved=1)
+    told.after(replace(CONFIG, clusters=("w2",)))
+    assert told.world.dispatches[KEY].clusters == ("w2", "w1"), "a round is not taken back"
+    assert told.plan.remove == (("w1", "copy-w1"),)
+    assert told.copy("w1", QuotaReserved=1, Admitted=5) == [] and not told.plan.make
+    assert told.copy("w2", QuotaReserved=1, Admitted=9) == [ClusterChosen(workload=KEY, check="mk", cluster="w2")]
+
+
+def test_no_cluster_is_chosen_while_the_configuration_is_gone_and_copies_stay() -> None:
+    told = Manager()
+    told.after(delegated())
+    told.copy("w1", QuotaReserved=1)
+    told.after(ObjectRemoved(kind="MultiKueueConfig", namespace="", name="all"))
+    assert "ClusterChosen" not in kinds(told.copy("w1", QuotaReserved=1, Admitted=5)) and not told.plan.remove
+    assert ClusterChosen(workload=KEY, check="mk", cluster="w1") in told.after(CONFIG)
+
+
 def test_a_cluster_that_is_lost_keeps_what_runs_there_until_its_time_is_over() -> None:
     told = running()
     lost_at = told.at
