@@ -40,6 +40,8 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
     check: str
     clusters: tuple[str, ...] = ()
     """Where it is to be tried; none once a cluster is chosen."""
+    tried: tuple[str, ...] = ()
+    """Where it was tried when a cluster was chosen: there it is tried again if the choice falls through."""
     asked: tuple[str, ...] = ()
     """The clusters that are asked beforehand, in the order of the list; none once it is tried anywhere."""
     later: tuple[str, ...] = ()

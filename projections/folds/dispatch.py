@@ -88,6 +88,7 @@ def evolve_dispatch(  # noqa: C901 - one case per event
             before = world.dispatches.get(event.workload)
             dispatch = Dispatch(
                 check=event.check,
+                tried=(before.clusters or before.tried) if before is not None else (),
                 cluster=event.cluster,
                 decision=decision,
                 cited=event.cited,

@@ -273,7 +273,7 @@ def _nominated(
             if dispatch is not None and at < dispatch.nominated_at + ROUND:
                 return []
             more = [name for name in config.clusters if name not in before]
-            clusters = (*before, *more[: rule.step_size])
+            clusters = _tried_before(world, workload, dispatch, config) or (*before, *more[: rule.step_size])
         case found if found == BY_ESTIMATE:
             step = next_of_dispatch(world, workload, check.name, dispatch, config.clusters, rule, at)
             return [] if step is None else [step]
@@ -282,6 +282,14 @@ def _nominated(
     if clusters == before:
         return []
     return [ClustersNominated(workload=workload.key, check=check.name, clusters=clusters)]
+
+
+def _tried_before(
+    world: DispatchState, workload: Workload, dispatch: Dispatch | None, config: MultiKueueConfigObserved
+) -> tuple[str, ...]:
+    """Where it was tried before a choice that has fallen through: that is as far as the rounds had come."""
+    lost = world.dispatches.get(workload.key) if dispatch is None else None
+    return () if lost is None else tuple(name for name in lost.tried if name in config.clusters)
 
 
 def _named(

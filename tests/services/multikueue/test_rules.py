@@ -241,6 +241,16 @@ def test_the_incremental_dispatcher_nominates_a_few_more_each_round_in_the_order
     assert told.later(2 * ROUND) == [], "there are no more"
 
 
+def test_a_choice_that_falls_through_takes_no_round_of_the_incremental_dispatcher_back() -> None:
+    told = Manager(dispatcher=INCREMENTAL, step_size=2)
+    told.after(cluster("w3"), cluster("w4"), delegated())
+    told.later(ROUND)
+    assert told.world.dispatches[KEY].clusters == ("w2", "w1", "w3", "w4")
+    assert told.copy("w4", QuotaReserved=1, Admitted=5) == [ClusterChosen(workload=KEY, check="mk", cluster="w4")]
+    said = told.copy("w4", QuotaReserved=1, Admitted=5, Evicted=6)
+    assert said == [ClustersNominated(workload=KEY, check="mk", clusters=("w2", "w1", "w3", "w4"))]
+
+
 @pytest.mark.parametrize(
     ("owner", "managed_by", "message"),
     [
