@@ -207,7 +207,9 @@ def _find_gone(world: DispatchState, workload: str, cluster: str, uid: str) -> N
 def _put_copy(world: DispatchState, workload: str, cluster: str, copy: RemoteWorkloadObserved | None) -> None:
     _find_gone(world, workload, cluster, "" if copy is None else copy.uid)
     copies = {name: one for name, one in world.remotes.get(workload, {}).items() if name != cluster}
-    if copy is not None:
+    if copy is None:
+        _close_gate(world, workload, cluster)
+    else:
         copies[cluster] = copy
     if copies:
         world.trail.put(world.remotes, workload, dict(sorted(copies.items())))
@@ -252,7 +254,7 @@ def _open_gate(world: DispatchState, event: RemoteGateOpened, position: LogPosit
 
 
 def _close_gate(world: DispatchState, key: str, cluster: str) -> None:
-    """The cluster itself has closed the gate of a copy, which was evicted there."""
+    """The cluster itself has closed the gate of a copy, which was evicted there, or that copy is gone with it."""
     known = world.dispatches.get(key)
     if known is not None and known.opened:
         left = tuple(one for one in known.opened if one.cluster != cluster)

@@ -675,6 +675,14 @@ def test_a_gate_that_the_cluster_closes_is_opened_again_in_its_turn() -> None:
     assert said == [RemoteGateOpened(workload=KEY, cluster="w1", copy="copy-w1")]
 
 
+def test_a_gate_that_was_opened_in_a_copy_that_is_gone_keeps_no_other_waiting() -> None:
+    told = orchestrated()
+    told.copy("w1", BlockedOnPreemptionGates=20)
+    assert told.copy("w2", BlockedOnPreemptionGates=30) == []
+    said = told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
+    assert said == [RemoteGateOpened(workload=KEY, cluster="w2", copy="copy-w2")]
+
+
 def test_a_copy_that_is_admitted_ends_the_turns() -> None:
     told = orchestrated()
     told.copy("w1", BlockedOnPreemptionGates=20)
