@@ -33,6 +33,7 @@ from projections.checks.dispatch import (
 from projections.checks.left_behind import copies_that_ended, runs_on_alone, standing_copies
 from projections.checks.multikueue import connected, multikueue_config
 from projections.checks.state import DispatchState
+from projections.feature_gates import enabled
 from projections.workloads.lifecycle import BLOCKED_ON_GATES, EVICTED, FINISHED, Workload
 from projections.workloads.multikueue_check import check_of
 from projections.workloads.slices import slices_beside
@@ -272,7 +273,8 @@ def _nominated(
         case found if found == INCREMENTAL:
             if dispatch is not None and at < dispatch.nominated_at + ROUND:
                 return []
-            more = [name for name in config.clusters if name not in before]
+            in_order = enabled(world.settings, "MultiKueueIncrementalDispatcherRespectConfigOrder")
+            more = [name for name in (config.clusters if in_order else sorted(config.clusters)) if name not in before]
             clusters = _tried_before(world, workload, dispatch, config) or (*before, *more[: rule.step_size])
         case found if found == BY_ESTIMATE:
             step = next_of_dispatch(world, workload, check.name, dispatch, config.clusters, rule, at)

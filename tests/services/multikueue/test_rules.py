@@ -241,6 +241,13 @@ def test_the_incremental_dispatcher_nominates_a_few_more_each_round_in_the_order
     assert told.later(2 * ROUND) == [], "there are no more"
 
 
+def test_without_its_gate_the_incremental_dispatcher_goes_by_the_names_of_the_clusters() -> None:
+    told = Manager(dispatcher=INCREMENTAL, step_size=2)
+    told.told(replace(told.world.settings, gates={"MultiKueueIncrementalDispatcherRespectConfigOrder": False}))
+    told.after(delegated())
+    assert told.world.dispatches[KEY].clusters == ("w1", "w2")
+
+
 def test_a_choice_that_falls_through_takes_no_round_of_the_incremental_dispatcher_back() -> None:
     told = Manager(dispatcher=INCREMENTAL, step_size=2)
     told.after(cluster("w3"), cluster("w4"), delegated())
