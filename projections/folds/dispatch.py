@@ -301,7 +301,9 @@ def _settle(world: DispatchState, event: RemoteCheckSettled, position: LogPositi
     if workload is None:
         return
     changed = settled(workload, event.check, position)
-    if event.check.message:
-        warns = event.check.state is CheckState.RETRY and "out of sync" in event.check.message
-        changed = with_news(changed, position, "MultiKueue", event.check.message, warning=warns)
+    message, retries = event.check.message, event.check.state is CheckState.RETRY
+    warns = retries and "out of sync" in message
+    evicted = retries and message.startswith("Workload evicted on worker cluster")
+    if warns or evicted or event.check.state is CheckState.READY:
+        changed = with_news(changed, position, "MultiKueue", message, warning=warns)
     world.put_workload(replace(changed, decided=position.sequence))

@@ -385,6 +385,23 @@ def test_a_cluster_that_is_lost_keeps_what_runs_there_until_its_time_is_over() -
     assert told.plan.park, "the job here has to look stopped, for nobody says that it is"
 
 
+def test_events_of_the_check_tell_that_it_is_admitted_evicted_or_out_of_sync_there_and_nothing_else() -> None:
+    def told_of(told: Manager) -> list[tuple[str, bool]]:
+        news = told.world.workloads[KEY].in_cluster.news
+        return [(one.message, one.warning) for one in news if one.reason == "MultiKueue"]
+
+    told = running()
+    assert told_of(told) == [('The workload was admitted on "w1"', False)]
+    told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
+    assert len(told_of(told)) == 1 and told.check[1].startswith("Reset to Pending")
+    told = running()
+    told.copy("w1", Admitted=5, Evicted=20)
+    assert told_of(told)[1][0].startswith('Workload evicted on worker cluster: "w1"') and not told_of(told)[1][1]
+    told = running()
+    told.copy("w1", Admitted=5, Finished=20, reason="OutOfSync")
+    assert "out of sync" in told_of(told)[1][0] and told_of(told)[1][1], "as a warning"
+
+
 def test_a_cluster_that_comes_back_in_time_goes_on_as_if_nothing_had_been() -> None:
     told = running()
     told.after(cluster("w1", active=False, since=told.at))
@@ -576,7 +593,8 @@ def test_a_kind_of_others_is_rejected_with_the_gate_off() -> None:
     told = Manager(external_frameworks=("Render.v1.farm.example.com",))
     told.told(replace(told.world.settings, gates={"MultiKueueAdaptersForCustomJobs": False}))
     said = told.after(delegated(kind="Render", api_version="farm.example.com/v1"))
-    assert rejected(said) == 'MultiKueueAdaptersForCustomJobs feature gate is disabled, Previously: "Pending"'
+    words = "The owner is not managed by Kueue: MultiKueueAdaptersForCustomJobs feature gate is disabled"
+    assert rejected(said) == f'{words}, Previously: "Pending"'
 
 
 OTHERS = "example.com/dispatcher"
