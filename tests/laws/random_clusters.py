@@ -192,6 +192,9 @@ class Clusters(Beside):
         """The job is made: it may be nowhere else by then, but where nobody reaches it, and has not for long enough."""
         if (wanted.workload, cluster) not in self.copies or wanted.run is None:
             return
+        if wanted.run.over:
+            self._change(wanted.workload, cluster, shown=True)
+            return
         if self.chance.random() < 0.1:
             refused = RemoteJobRefused(
                 workload=wanted.workload, cluster=cluster, decision=wanted.run.decision, message="not ours"
