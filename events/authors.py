@@ -36,6 +36,7 @@ from events.multikueue import (
     RemoteQueuesObserved,
     RemoteWorkloadGone,
     RemoteWorkloadObserved,
+    WorkloadEndedElsewhere,
 )
 from events.pod import PodEndForced
 from events.preemption import PreemptionOrdered, PreemptionRefused, PreemptionWasted, RoomClaimed
@@ -167,6 +168,7 @@ AUTHORS = {
             frozenset(
                 {
                     *(EstimatesAsked, ClustersNominated, RemoteGateOpened, ClusterChosen, RemoteCheckSettled),
+                    WorkloadEndedElsewhere,
                     *(QuotaAutomationSettled, QuotaAutomationEnded),
                     *(SetAside, EpochStarted),
                 }

@@ -59,6 +59,7 @@ from events.multikueue import (
     RemoteQueuesObserved,
     RemoteWorkloadGone,
     RemoteWorkloadObserved,
+    WorkloadEndedElsewhere,
 )
 from events.partition_map import PartitionForked, PartitionMapObserved
 from events.pod import PodAccounted, PodEndForced
@@ -184,6 +185,7 @@ AdmissionDecision: TypeAlias = (
     | WorkloadDeactivated
     | WorkloadOrphaned
     | WorkloadFailedToStart
+    | WorkloadEndedElsewhere
     | WorkloadDiscarded
     | QuotaReleased
     | QuotaReserved

@@ -124,6 +124,8 @@ class RemoteWorkloadObserved(Event, frozen=True, kw_only=True, tag="RemoteWorklo
     priority_class: str = ""
     counts: dict[str, int] = {}
     """By pod set, how many pods it asks for."""
+    asks: str = ""
+    """The digest of the pod sets that it was made with; empty where it does not say."""
     max_execution: Millis | None = None
     """How long it may run, 0 for as long as it likes; None where that was not told."""
     active: bool = True
@@ -134,6 +136,8 @@ class RemoteWorkloadObserved(Event, frozen=True, kw_only=True, tag="RemoteWorklo
     """When its preemption gate was opened, as it shows; 0 while it is closed, or has none."""
     cited: CitedCommit | None = None
     """The commit of the cluster's own log by which it stands so; None where no kuelog decides there."""
+    shown: bool = False
+    """It has ended, and what there is to show of its job is shown here."""
     restored: bool = False
     """It is older than what was told of it: the store of its cluster was restored, and what was seen before is no more."""
     estimate: StartEstimate | None = None
@@ -237,6 +241,18 @@ class ClusterChosen(Event, frozen=True, kw_only=True, tag="ClusterChosen.v1"):
     """The commit of that cluster's own log on which the choice rests; None where no kuelog decides there."""
     taken_over: bool = False
     """Nobody has chosen it on this log: the workload runs there already, as its object or the copy says."""
+
+
+class WorkloadEndedElsewhere(Event, frozen=True, kw_only=True, tag="WorkloadEndedElsewhere.v1"):
+    """The copy has ended in the cluster in which the workload was tried or ran, and all is shown here that there was of its job: so it has ended here.
+
+    Rule: docs/rules/multikueue.md#ended-there
+    """
+
+    workload: str
+    reason: str
+    """That of the copy."""
+    message: str
 
 
 class QuotaAutomationSettled(Event, frozen=True, kw_only=True, tag="QuotaAutomationSettled.v1"):

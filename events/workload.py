@@ -307,12 +307,12 @@ class WorkloadDeleted(Event, frozen=True, kw_only=True, tag="WorkloadDeleted.v1"
 
 
 class WorkloadSwitched(Event, frozen=True, kw_only=True, tag="WorkloadSwitched.v1"):
-    """The Workload object of a job was set active or inactive."""
+    """The Workload object of a job was set active or inactive, or is active and to be set inactive."""
 
     workload: str
     active: bool
     cause: str = ""
-    """Why it was set inactive, as a reason, where its condition DeactivationTarget says so."""
+    """Why it was set inactive, or is to be, as a reason, where its condition DeactivationTarget says so."""
     message: str = ""
 
 

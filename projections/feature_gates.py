@@ -26,6 +26,7 @@ DEFAULTS: dict[str, bool] = {
     "MultiKueue": True,
     "MultiKueueAdaptersForCustomJobs": True,
     "MultiKueueClusterProfile": False,
+    "MultiKueueIncrementalDispatcherRespectConfigOrder": True,
     "MultiKueueManagerQuotaAutomation": False,
     "MultiKueueOrchestratedPreemption": False,
     "PartialAdmission": True,

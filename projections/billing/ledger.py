@@ -9,6 +9,7 @@ from events.control import ObjectRemoved
 from events.device import DevicesRegistered, DevicesReleased, DevicesReserved, NodeObserved, PodObserved
 from events.device_config import DeviceConfigObserved
 from events.event import Millis
+from events.multikueue import WorkloadEndedElsewhere
 from events.preemption import PreemptionOrdered
 from events.quota import (
     ClusterQueueObserved,
@@ -157,14 +158,13 @@ class Ledger:
                 # What is still held goes on as it began.
                 self._current.pop(last, None)
                 self.holds.forget(last)
-            case WorkloadFinished():
+            case WorkloadFinished() | WorkloadEndedElsewhere():
                 last = self._workloads.finish(event, position.sequence)
                 if (current := self._current.get(last)) is not None:
                     current.finished = True
                 self._let_quota_go(last, position)
             case PodsReclaimed() if enabled(self._settings, "ReclaimablePods"):
-                last = self._workloads.running(event.workload)
-                self.holds.reclaim(last, event.counts, caused("pods done", position))
+                self.holds.reclaim(self._workloads.running(event.workload), event.counts, caused("pods done", position))
             case WorkloadSliceSubmitted() | WorkloadSliceResized() | WorkloadSliceReplaced() | WorkloadSliceDropped():
                 self._slice(event, position)
             case DevicesReserved():

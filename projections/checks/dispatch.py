@@ -13,7 +13,9 @@ from events.multikueue import RemoteWorkloadObserved
 from projections.checks.multikueue import connected
 from projections.configuration import Configuration
 from projections.feature_gates import enabled
-from projections.workloads.lifecycle import Workload
+from projections.workloads.lifecycle import FINISHED, Workload
+from projections.workloads.pod_sets_digest import pod_sets_digest
+from projections.workloads.slices import REPLACED
 
 ROUND: Millis = 300_000
 """How long the clusters that the incremental dispatcher has nominated are given before it nominates more."""
@@ -38,6 +40,8 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
     check: str
     clusters: tuple[str, ...] = ()
     """Where it is to be tried; none once a cluster is chosen."""
+    tried: tuple[str, ...] = ()
+    """Where it was tried when a cluster was chosen: there it is tried again if the choice falls through."""
     asked: tuple[str, ...] = ()
     """The clusters that are asked beforehand, in the order of the list; none once it is tried anywhere."""
     later: tuple[str, ...] = ()
@@ -81,6 +85,15 @@ def runs_elsewhere(dispatches: Mapping[str, Dispatch], workload: str) -> bool:
     return found is not None and bool(found.runs_in)
 
 
+def stays_elsewhere(dispatches: Mapping[str, Dispatch], workload: Workload) -> bool:
+    """Whether it was let in and its job is in another cluster: there it stays until it ends or loses its quota, also when no check says so any more.
+
+    Rule: docs/rules/multikueue.md#changed-checks
+    """
+    found = dispatches.get(workload.key)
+    return workload.admitted and found is not None and (found.synced or bool(found.follows))
+
+
 def first_with(copies: Mapping[str, RemoteWorkloadObserved], condition: str) -> str:
     """The cluster whose copy shows a condition longest, by the clusters' own clocks; empty when none does."""
     found = [(one.conditions[condition].since, name) for name, one in copies.items() if condition in one.conditions]
@@ -97,6 +110,7 @@ def asks_alike(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
     return (
         copy.queue == workload.named_queue
         and copy.counts == counts_of(workload)
+        and _asks_for_same_pods(workload, copy)
         and copy.priority == workload.spec.priority
     )
 
@@ -108,6 +122,7 @@ def in_sync(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
         and copy.queue == workload.named_queue
         and (copy.counts == counts_of(workload) or _may_shrink(workload, copy))
         and _may_run_as_long(workload, copy)
+        and _asks_for_same_pods(workload, copy)
         and (_same_priority(workload, copy) or _may_change_class(workload, copy))
     )
 
@@ -139,6 +154,11 @@ def _may_run_as_long(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
     return workload.admitted or copy.max_execution in (None, workload.spec.max_execution or 0)
 
 
+def _asks_for_same_pods(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
+    """Whether a copy was made with the pods that the workload asks for by now; that of an elastic job changes its size, and who runs asks for no others."""
+    return workload.admitted or workload.spec.elastic or copy.asks in ("", pod_sets_digest(workload))
+
+
 def _same_priority(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
     """Whether a copy has the priority of a workload, and no other class than its object here.
 
@@ -152,6 +172,15 @@ def _same_priority(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
 def _may_change_class(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
     """Whether its priority may change in place: as in Kueue, that of a WorkloadPriorityClass, of which pods know nothing."""
     return workload.spec.workload_class is not None and bool(copy.priority_class)
+
+
+def has_ended(copy: RemoteWorkloadObserved) -> bool:
+    """Whether what ran by a copy is over there, or never began and will not: not one that has ended for what it is itself.
+
+    Rule: docs/rules/multikueue.md#ended-there
+    """
+    over = copy.conditions.get(FINISHED)
+    return over is not None and over.reason not in (OUT_OF_SYNC, REPLACED)
 
 
 def lost_at(world: Configuration, cluster: str) -> Millis | None:

@@ -5,7 +5,7 @@ Rule: docs/rules/multikueue.md#left-behind
 
 from events.event import Millis
 from events.multikueue import RemoteWorkloadObserved
-from projections.checks.dispatch import in_sync, lost_at, reachable
+from projections.checks.dispatch import has_ended, in_sync, lost_at, reachable
 from projections.checks.state import DispatchState
 from projections.workloads.lifecycle import Workload
 from projections.workloads.slices import slices_beside
@@ -32,3 +32,14 @@ def given_up_at(world: DispatchState, workload: Workload) -> list[Millis]:
 def runs_on_alone(world: DispatchState, workload: Workload, at: Millis) -> bool:
     """Whether its job may be at work by an earlier choice in a cluster that can't be reached and is not given up yet."""
     return any(at < until for until in given_up_at(world, workload))
+
+
+def copies_that_ended(world: DispatchState, workload: Workload) -> dict[str, RemoteWorkloadObserved]:
+    """The copies by which it is over: that in the cluster that was chosen, or, where none is, those by which it is tried."""
+    dispatch = world.dispatches.get(workload.key)
+    if dispatch is None or not dispatch.cluster:
+        found = standing_copies(world, workload)
+    else:
+        copies = reachable(world, world.remotes.get(workload.key, {}))
+        found = {name: one for name, one in copies.items() if name == dispatch.cluster}
+    return {name: one for name, one in found.items() if has_ended(one)}

@@ -31,6 +31,12 @@ def multikueue_config(world: Configuration, check: str) -> MultiKueueConfigObser
     return world.multikueue_configs.get(parameters.name)
 
 
+def is_listed(world: Configuration, check: str, cluster: str) -> bool:
+    """Whether the configuration of a check names a cluster; where it can't be had, nothing is known to have left it."""
+    config = multikueue_config(world, check) if check in world.checks else None
+    return config is None or cluster in config.clusters
+
+
 def config_problem(world: Configuration, check: str) -> str:
     """What is wrong with the parameters of such a check; empty when nothing is."""
     return parameters_problem(world, check, CONFIG_KIND, world.multikueue_configs)

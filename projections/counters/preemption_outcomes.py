@@ -9,6 +9,7 @@ import msgspec
 
 from events.admission import QuotaReserved
 from events.catalogue import AnyEvent
+from events.multikueue import WorkloadEndedElsewhere
 from events.preemption import PreemptionWasted
 from events.slices import WorkloadSliceDropped
 from events.upkeep import WorkloadDiscarded, WorkloadFailedToStart, WorkloadOrphaned
@@ -22,6 +23,7 @@ _WENT_WITHOUT = (
     | WorkloadDeactivated
     | WorkloadDeleted
     | WorkloadDiscarded
+    | WorkloadEndedElsewhere
     | WorkloadFailedToStart
     | WorkloadFinished
     | WorkloadOrphaned

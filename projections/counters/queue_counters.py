@@ -17,7 +17,7 @@ from events.commit import Sighting
 from events.control import ObjectRemoved, ResourceVersionsRestarted
 from events.device import PodObserved
 from events.event import Millis
-from events.multikueue import ClusterChosen, ClustersNominated
+from events.multikueue import ClusterChosen, ClustersNominated, WorkloadEndedElsewhere
 from events.partition_map import PartitionMapObserved
 from events.preemption import PreemptionOrdered
 from events.settings import SettingsObserved
@@ -204,7 +204,7 @@ class QueueCounters:
                 self._release(key, course, event, at)
             case WorkloadRequeued():
                 self._put(key, requeued(course, at, allowed=event.allowed))
-            case WorkloadFinished() | WorkloadOrphaned() | WorkloadFailedToStart():
+            case WorkloadFinished() | WorkloadOrphaned() | WorkloadFailedToStart() | WorkloadEndedElsewhere():
                 self._finish(key, course, at)
             case WorkloadDeleted():
                 self.trail.drop(self._courses, key)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, Recomputation
 from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
+from events.multikueue import WorkloadEndedElsewhere
 from events.upkeep import WorkloadDiscarded, WorkloadFailedToStart, WorkloadOrphaned
 from events.workload import WorkloadDeactivated, WorkloadDeleted, WorkloadFinished, WorkloadParked
 from projections.trail import Trail
@@ -17,6 +18,7 @@ _LEAVES_LINE = (
     WorkloadDeactivated
     | WorkloadDeleted
     | WorkloadDiscarded
+    | WorkloadEndedElsewhere
     | WorkloadFailedToStart
     | WorkloadFinished
     | WorkloadOrphaned

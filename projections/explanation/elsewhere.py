@@ -23,7 +23,7 @@ from events.multikueue import (
 from events.quantity import from_units
 from events.start_estimate import ForeseenStart, StartEstimate
 from events.timestamp import format_timestamp
-from projections.checks.dispatch import Dispatch, in_sync, is_outdated, lost_at
+from projections.checks.dispatch import Dispatch, in_sync, is_outdated, lost_at, stays_elsewhere
 from projections.checks.multikueue import connected
 from projections.checks.state import DispatchState
 from projections.workloads.lifecycle import Workload
@@ -149,7 +149,7 @@ def _preferred(dispatch: Dispatch) -> str:
 def answers(world: DispatchState, workload: Workload) -> tuple[str, ...]:
     """By name, what each cluster answers in which a workload is tried or runs; empty where it is sent nowhere."""
     dispatch = world.dispatches.get(workload.key)
-    if dispatch is None or not check_of(world.checks, workload):
+    if dispatch is None or not (check_of(world.checks, workload) or stays_elsewhere(world.dispatches, workload)):
         return ()
     names = (dispatch.cluster,) if dispatch.cluster else dispatch.clusters or dispatch.asked
     return tuple(f"cluster {name}: {standing_in(world, workload, name)}" for name in sorted(names))

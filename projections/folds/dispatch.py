@@ -88,6 +88,7 @@ def evolve_dispatch(  # noqa: C901 - one case per event
             before = world.dispatches.get(event.workload)
             dispatch = Dispatch(
                 check=event.check,
+                tried=(before.clusters or before.tried) if before is not None else (),
                 cluster=event.cluster,
                 decision=decision,
                 cited=event.cited,
@@ -206,7 +207,9 @@ def _find_gone(world: DispatchState, workload: str, cluster: str, uid: str) -> N
 def _put_copy(world: DispatchState, workload: str, cluster: str, copy: RemoteWorkloadObserved | None) -> None:
     _find_gone(world, workload, cluster, "" if copy is None else copy.uid)
     copies = {name: one for name, one in world.remotes.get(workload, {}).items() if name != cluster}
-    if copy is not None:
+    if copy is None:
+        _close_gate(world, workload, cluster)
+    else:
         copies[cluster] = copy
     if copies:
         world.trail.put(world.remotes, workload, dict(sorted(copies.items())))
@@ -251,7 +254,7 @@ def _open_gate(world: DispatchState, event: RemoteGateOpened, position: LogPosit
 
 
 def _close_gate(world: DispatchState, key: str, cluster: str) -> None:
-    """The cluster itself has closed the gate of a copy, which was evicted there."""
+    """The cluster itself has closed the gate of a copy, which was evicted there, or that copy is gone with it."""
     known = world.dispatches.get(key)
     if known is not None and known.opened:
         left = tuple(one for one in known.opened if one.cluster != cluster)
@@ -298,7 +301,9 @@ def _settle(world: DispatchState, event: RemoteCheckSettled, position: LogPositi
     if workload is None:
         return
     changed = settled(workload, event.check, position)
-    if event.check.message:
-        warns = event.check.state is CheckState.RETRY and "out of sync" in event.check.message
-        changed = with_news(changed, position, "MultiKueue", event.check.message, warning=warns)
+    message, retries = event.check.message, event.check.state is CheckState.RETRY
+    warns = retries and "out of sync" in message
+    evicted = retries and message.startswith("Workload evicted on worker cluster")
+    if warns or evicted or event.check.state is CheckState.READY:
+        changed = with_news(changed, position, "MultiKueue", message, warning=warns)
     world.put_workload(replace(changed, decided=position.sequence))

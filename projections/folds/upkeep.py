@@ -5,6 +5,7 @@ from typing import TypeAlias, assert_never
 from msgspec.structs import replace
 
 from events.application import FAILED_TO_START
+from events.multikueue import WorkloadEndedElsewhere
 from events.upkeep import (
     AdmissionGateCleared,
     BackoffSet,
@@ -44,6 +45,7 @@ UpkeepEvent: TypeAlias = (
     | DeactivationSettled
     | WorkloadOrphaned
     | WorkloadFailedToStart
+    | WorkloadEndedElsewhere
     | WorkloadDiscarded
 )
 
@@ -76,8 +78,9 @@ def _evolved(world: PreemptionState, workload: Workload, event: UpkeepEvent, pos
             return _put_back(without_conditions(workload, DEACTIVATION_TARGET), Requeue())
         case WorkloadOrphaned():
             return _orphaned(leave(world, workload), position)
-        case WorkloadFailedToStart():
-            over = true_condition(FINISHED, FAILED_TO_START, event.message, workload, position)
+        case WorkloadFailedToStart() | WorkloadEndedElsewhere():
+            reason = event.reason if isinstance(event, WorkloadEndedElsewhere) else FAILED_TO_START
+            over = true_condition(FINISHED, reason, event.message, workload, position)
             return with_condition(leave(world, workload), over)
         case WorkloadDiscarded():
             return _discarded(leave(world, workload), event, position)

@@ -146,6 +146,8 @@ def _turn_gate(
 
 
 def _switch(world: PreemptionState, workload: Workload, event: WorkloadSwitched, position: LogPosition) -> None:
+    if event.active and event.cause and not workload.spec.active:
+        return  # It was set inactive since, as was wanted of it.
     switched = replace(workload, spec=replace(workload.spec, active=event.active))
     if event.cause:
         target = true_condition(DEACTIVATION_TARGET, event.cause, event.message, workload, position)

@@ -42,6 +42,8 @@ PODS_READY = "PodsReady"
 WAITING_FOR_PODS = "WaitingForReplacementPods"
 FINISHED = "Finished"
 DEACTIVATION_TARGET = "DeactivationTarget"
+EVICTED_ON_MANAGER = "EvictedOnManagerCluster"
+"""Why a copy is to be set inactive whose workload was evicted in the cluster that has sent it."""
 SECOND = 1000
 """Milliseconds in a second: objects tell the times of conditions no closer."""
 _DECIDED = frozenset({QUOTA_RESERVED, ADMITTED, EVICTED})

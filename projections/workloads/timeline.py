@@ -16,7 +16,7 @@ from events.admission import (
 from events.catalogue import AnyEvent
 from events.device import DevicesRefused, DevicesReleased, DevicesReserved
 from events.event import Millis
-from events.multikueue import ClusterChosen, ClustersNominated, EstimatesAsked, RemoteGateOpened
+from events.multikueue import ClusterChosen, ClustersNominated, EstimatesAsked, RemoteGateOpened, WorkloadEndedElsewhere
 from events.pod import PodEndForced
 from events.pod_set import PodSet
 from events.preemption import PreemptionOrdered
@@ -26,7 +26,12 @@ from events.slices import (
     WorkloadSliceResized,
     WorkloadSliceSubmitted,
 )
-from events.upkeep import DeactivationOrdered, WorkloadDiscarded, WorkloadFailedToStart, WorkloadOrphaned
+from events.upkeep import (
+    DeactivationOrdered,
+    WorkloadDiscarded,
+    WorkloadFailedToStart,
+    WorkloadOrphaned,
+)
 from events.variants import MigrationOrdered, PreemptionGateOpened, VariantDropped, VariantSubmitted, VariantSwitched
 from events.workload import (
     AdoptedStatus,
@@ -207,7 +212,7 @@ def describe(event: AnyEvent) -> tuple[str, str] | None:  # noqa: C901, PLR0911,
             return "quota released", event.reason
         case DevicesReleased():
             return "cards released", event.proof
-        case WorkloadFinished():
+        case WorkloadFinished() | WorkloadEndedElsewhere():
             return "finished", event.reason
         case WorkloadDeleted():
             return "deleted", ""

@@ -9,6 +9,7 @@ from functools import partial
 
 from events.catalogue import Decision
 from events.device import DevicesRefused, DevicesReserved, PodPlacement
+from projections.checks.dispatch import stays_elsewhere
 from projections.devices.holdings.card_holdings import holding_key
 from projections.devices.placement.slice_cards import numbered
 from projections.devices.placement.workload_gangs import chooses_cards
@@ -26,7 +27,7 @@ from services.accountant.state import AccountantState
 
 def allocations(world: AccountantState, workload: Workload) -> Iterator[Decision]:
     """Reserve or refuse cards for a workload under review, if it waits for them."""
-    if chooses_cards(world, workload):
+    if chooses_cards(world, workload) and not stays_elsewhere(world.dispatches, workload):
         yield from one(world, Scope.WORKLOAD, workload.key, partial(_gift, world, workload))
 
 

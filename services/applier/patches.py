@@ -11,11 +11,11 @@ from events.job_kind import JobKind
 from events.json_object import JsonMapping, JsonObject, object_at, objects_at
 from events.json_path import difference, look, put, total
 from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
+from projections.workloads.pod_sets_digest import pod_sets_digest
 from projections.workloads.preemption_gates import has_gates_of_others, turned_by_others
 from services.applier.plan import Application
 from services.applier.workloads.workload_manifest import (
     is_of_group,
-    pod_sets_digest,
     seconds_of,
     workload_object,
     workload_spec,

@@ -11,7 +11,7 @@ from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from events.upkeep import DiscardReason
 from events.workload import CheckState, ConditionStatus, Member, MemberState
-from projections.checks.dispatch import Dispatch
+from projections.checks.dispatch import Dispatch, stays_elsewhere
 from projections.configuration import Configuration
 from projections.devices.annotations.pins import needs_pins
 from projections.devices.placement.pod_cards import assigned, pins_by_pod
@@ -235,11 +235,11 @@ def _planned(world: PlanState, partition: str, workload: Workload) -> Applicatio
         )
 
 
-def _shown(world: DeviceState, workload: Workload) -> bool:
+def _shown(world: PlanState, workload: Workload) -> bool:
     return _decided_is_shown(world, workload) and (workload.seen <= workload.shown or not workload.decided)
 
 
-def _decided_is_shown(world: DeviceState, workload: Workload) -> bool:
+def _decided_is_shown(world: PlanState, workload: Workload) -> bool:
     if workload.decided > workload.applied or (workload.finished and not workload.finish_shown):
         return False
     # Who was taken over is left as it is; but a job that comes to a Workload that was let in runs, whoever has let that in.
@@ -254,12 +254,14 @@ def _decided_is_shown(world: DeviceState, workload: Workload) -> bool:
     return not _runs_here(world, workload) or not _at_the_gate(world, workload)
 
 
-def _runs_here(world: Configuration, workload: Workload) -> bool:
+def _runs_here(world: PlanState, workload: Workload) -> bool:
     """Whether what it is made of is to run in this cluster: pods say nowhere that another one runs them, and keep their gates.
 
     Rule: docs/rules/multikueue.md#pods
     """
-    return job_should_run(workload) and not (made_of_pods(workload) and check_of(world.checks, workload))
+    if not job_should_run(workload) or not made_of_pods(workload):
+        return job_should_run(workload)
+    return not check_of(world.checks, workload) and not stays_elsewhere(world.dispatches, workload)
 
 
 def _at_the_gate(world: DeviceState, workload: Workload) -> tuple[str, ...]:
@@ -313,7 +315,7 @@ def _application(world: PlanState, partition: str, workload: Workload) -> Applic
         activated=workload.stops.deactivated_by if workload.spec.active and workload.spec.variant_of else 0,
         release=workload.in_cluster.released or bool(workload.in_cluster.discarded),
         discard=bool(workload.in_cluster.discarded),
-        dispatch=world.dispatches.get(workload.key),
+        dispatch=_dispatch(world, workload),
         checks={name: check.decided for name, check in sorted(workload.checks.items())},
         news=workload.in_cluster.news,
         discard_job=workload.in_cluster.discarded == DiscardReason.DEACTIVATED and goes_with_its_job(workload),
@@ -322,14 +324,21 @@ def _application(world: PlanState, partition: str, workload: Workload) -> Applic
     )
 
 
+def _dispatch(world: PlanState, workload: Workload) -> Dispatch | None:
+    """Where it was sent, by the check that says so now: that of its queue may be another one since."""
+    found = world.dispatches.get(workload.key)
+    return None if found is None else replace(found, check=check_of(world.checks, workload))
+
+
 def _clusters(workload: Workload, dispatch: Dispatch | None, *, others: bool) -> JsonObject:
     """The clusters that its object names: where it runs once that is settled, until then where it is tried."""
     if dispatch is None:
         return {}
     check = workload.checks.get(dispatch.check)
+    runs = workload.admitted and not workload.evicted
     if dispatch.follows and not workload.evicted:
         return {"clusterName": dispatch.runs_in}
-    if dispatch.cluster and check is not None and check.state is CheckState.READY:
+    if dispatch.cluster and (runs or (check is not None and check.state is CheckState.READY)):
         return {"clusterName": dispatch.cluster}
     names = (dispatch.cluster,) if dispatch.cluster else () if others else dispatch.clusters
     return {"nominatedClusterNames": list(names)} if names and not workload.evicted else {}

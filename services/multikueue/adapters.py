@@ -19,7 +19,7 @@ def why_not_delegable(settings: SettingsObserved, workload: Workload) -> str:
         return ""  # Pods, and what serves with them, have no such field: their gates keep them from running here.
     group, _, version = owner.api_version.rpartition("/")
     if is_external(settings, group, owner.kind) and not enabled(settings, CUSTOM_JOBS):
-        return f"{CUSTOM_JOBS} feature gate is disabled"
+        return f"The owner is not managed by Kueue: {CUSTOM_JOBS} feature gate is disabled"
     if not managed_by_path(settings, group, owner.kind):
         return f'No multikueue adapter found for owner kind "{group}/{version}, Kind={owner.kind}"'
     found = workload.spec.managed_by

@@ -112,6 +112,8 @@ class ClusterConnection:
         self._changed = asyncio.Event()
         """Set when it is to be reached otherwise."""
         self._attempts = 0
+        self._connected_at: Millis | None = None
+        """Since when it is connected, until that has ended."""
         self._access = ClusterAccess(name, home, connector, clock)
 
     def renew(self) -> None:
@@ -206,7 +208,8 @@ class ClusterConnection:
             if not isinstance(problem, _EXPECTED):
                 log.exception("what it answers is not understood", cluster=self.name)
             self._attempts += 1
-            pause = _FIRST_PAUSE * 2 ** min(self._attempts - 1, _MOST_DOUBLINGS)
+            pause = 0 if self._has_lasted() else _FIRST_PAUSE * 2 ** min(self._attempts - 1, _MOST_DOUBLINGS)
+            self._connected_at = None
             at = format_timestamp(self._clock.now() + pause)
             what = str(problem) or type(problem).__name__
             told = f"{what}; connection attempts: {self._attempts}, next connection attempt: {at}"
@@ -215,6 +218,10 @@ class ClusterConnection:
         finally:
             await self._end()
         return 0
+
+    def _has_lasted(self) -> bool:
+        """Whether it was connected until now, for long enough that the next attempt need not wait."""
+        return self._connected_at is not None and self._clock.now() >= self._connected_at + _FIRST_PAUSE
 
     async def _serve(
         self, found: MultiKueueClusterObserved, origin: str, kubeconfig: str, until: Millis | None
@@ -251,7 +258,7 @@ class ClusterConnection:
                     # What there is has to be on the log before the cluster counts as connected: else what is not told yet looks lost.
                     await self._queues.known.wait()
                     await self._seen.outbox.stored()
-                    self.remote, self._attempts = remote, 0
+                    self.remote, self._attempts, self._connected_at = remote, 0, self._clock.now()
                     await self._show(found, "Active", "Connected", active=True)
 
     async def _see(self, sight: Sight) -> None:

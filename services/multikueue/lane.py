@@ -9,10 +9,12 @@ from projections.workloads.slices import slices_beside
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.multikueue.cluster_profile import GATE
 from services.multikueue.plan import RemoteState, concerns, plan
+from services.multikueue.remote_plan import RemotePlan
 from services.multikueue.seen import AUTHOR
 from services.multikueue.writing import RemoteWriter
 from services.runtime.clock_port import Clock
 from services.runtime.lease import Lease
+from services.runtime.partition.guard import error_summary
 from services.runtime.wanted_writes import WantedWrites
 
 
@@ -46,7 +48,7 @@ class Lane:
         """Take up what has changed in what was decided; called after each turn of the partition."""
         if not knows_its_trees(world):
             return
-        self._writer.kinds = kinds_of(world.settings)
+        self._writer.removal.kinds = kinds_of(world.settings)
         keys = {*touched, *world.remote_work.take_all(AUTHOR)}
         if not is_automatic(world):
             self.local_queues = None
@@ -68,7 +70,7 @@ class Lane:
     def _look_at(self, world: RemoteState, key: str) -> None:
         if key not in world.dispatches:
             self._writer.forget(key)
-        wanted = plan(world, key) if concerns(world, key) else None
+        wanted = _planned(world, key) if concerns(world, key) else None
         if wanted is None or wanted.idle:
             self._wanted.discard(key)
             self.writes.let_go(key)
@@ -85,3 +87,10 @@ class Lane:
         self._wanted.clear()
         self.world, self.anew = None, True
         self._changed(self, set())
+
+
+def _planned(world: RemoteState, key: str) -> RemotePlan:
+    try:
+        return plan(world, key)
+    except Exception as problem:  # noqa: BLE001 - whatever a workload holds, all others are served
+        return RemotePlan(workload=key, origin="", broken=error_summary(problem))

@@ -11,6 +11,7 @@ from events.api.labels import (
     MULTIKUEUE_GATE,
     MULTIKUEUE_ORIGIN,
     MULTIKUEUE_ORIGIN_UID,
+    POD_SETS,
     PREBUILT_WORKLOAD_NAME,
     PRIORITY_CLASS,
     QUEUE_NAME,
@@ -29,7 +30,7 @@ from services.jobs.kinds.ray import CLUSTER_AT, with_groups
 from services.jobs.kinds.serving import templates_of
 from services.jobs.kinds.table import JOB, LEADER_WORKER_SET, POD, STATEFUL_SET, TRAIN_JOB
 from services.jobs.kinds.train_job import unpatched
-from services.multikueue.plan import Outline
+from services.multikueue.remote_plan import Outline
 
 _GENERATED = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")
 _OWN = frozenset({DECISION, CITED, ESTIMATE})
@@ -46,7 +47,13 @@ def is_of_origin(value: JsonMapping, origin: str) -> bool:
 
 
 def remote_workload(
-    local: JsonMapping, origin: str, *, queue: str = "", max_execution: Millis | None = None, gated: bool = False
+    local: JsonMapping,
+    origin: str,
+    *,
+    asks: str = "",
+    queue: str = "",
+    max_execution: Millis | None = None,
+    gated: bool = False,
 ) -> JsonObject:
     """The copy of a Workload object: without owner, status and finalizers; `gated` has a gate that keeps it from preempting.
 
@@ -55,6 +62,8 @@ def remote_workload(
     meta = object_at(local, "metadata")
     labels = {name: value for name, value in object_at(meta, "labels").items() if name != JOB_UID}
     annotations = {name: value for name, value in object_at(meta, "annotations").items() if name not in _OWN}
+    if asks:
+        annotations[POD_SETS] = asks
     if annotations.get(ELASTIC_JOB) == "true":
         # Copy and job become smaller one after the other. Kueue ends a copy that differs from its job, unless it names one that it replaces.
         annotations.setdefault(WORKLOAD_SLICE_REPLACEMENT_FOR, f"{meta['namespace']}/{meta['name']}")

@@ -11,119 +11,40 @@ from typing import Protocol
 
 import msgspec
 
-from events.event import Millis
-from events.job_kind import JobKind
 from events.multikueue import RemoteWorkloadObserved
-from events.workload import CheckState
+from events.workload import CheckState, Condition
 from projections.checks.components import cluster_of_siblings
 from projections.checks.dispatch import (
     OUT_OF_SYNC,
     Dispatch,
     counts_of,
+    first_with,
+    has_ended,
     in_sync,
     is_outdated,
     orchestrated,
     reachable,
+    stays_elsewhere,
 )
-from projections.checks.left_behind import standing_copies
-from projections.checks.multikueue import connected
+from projections.checks.left_behind import copies_that_ended, standing_copies
+from projections.checks.multikueue import connected, is_listed
 from projections.checks.state import DispatchState
 from projections.partitions.homes import is_placed_here
 from projections.partitions.state import PlacedState
 from projections.workloads.lifecycle import ADMITTED, EVICTED, FINISHED, Workload, chain_of
 from projections.workloads.multikueue_check import check_of
+from projections.workloads.pod_sets_digest import pod_sets_digest
 from projections.workloads.pods import has_live_pods
 from projections.workloads.slices import holder_of, is_replaced
 from services.jobs.kinds.managed_by import managed_by_path
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.jobs.kinds.table import POD, POD_GROUP
 from services.multikueue.estimates import asks_the_same
+from services.multikueue.remote_plan import Outline, RemoteJob, RemotePlan
 
 
 class RemoteState(DispatchState, PlacedState, Protocol):
     """What was dispatched by one partition, and which workloads others decide about."""
-
-
-class RemoteJob(msgspec.Struct, frozen=True, kw_only=True):
-    """The job of a workload in the cluster that was chosen for it: it is made there, and its status copied back."""
-
-    cluster: str
-    decision: str
-    """What chose the cluster."""
-    make: bool
-    """Whether it is made where it is missing; one that has run is not made again."""
-    stop: str = ""
-    """Why the copy has to stop there; empty while it may run."""
-    counts: dict[str, int] = {}
-    """By pod set, how many pods an elastic job has there; empty for any other, and while the slice before has it."""
-
-
-class Outline(msgspec.Struct, frozen=True, kw_only=True):
-    """What may change of what a copy asks for."""
-
-    counts: dict[str, int]
-    """By pod set, how many pods."""
-    priority: int
-    priority_class: str
-    """Its WorkloadPriorityClass; empty where it has none."""
-
-
-class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wanted of one workload in other clusters."""
-
-    workload: str
-    origin: str
-    kind: JobKind | None = None
-    api_version: str = ""
-    managed_by: str = ""
-    """Where a job of this kind says who runs it; what is made elsewhere says nothing there."""
-    jobs: tuple[str, ...] = ()
-    """The names of what runs there: the job behind it, or each of its pods; none where that is not known any more."""
-    keep_job: tuple[str, ...] = ()
-    """Clusters in which others of its object run: what they have in common stays there."""
-    make: tuple[str, ...] = ()
-    """Clusters that lack a copy."""
-    queue: str = ""
-    """The local queue that the workload names by now, which is that of copies that are made; empty where it names none."""
-    max_execution: Millis | None = None
-    """How long what is made may run; None for as long as it likes."""
-    gated: bool = False
-    """Copies that are made get a gate that keeps them from preempting."""
-    amend: tuple[tuple[str, str], ...] = ()
-    """Clusters whose copy is to have the priority and the smaller size of now, each with the UID of the copy."""
-    outline: Outline | None = None
-    """What a copy that is amended has to ask for."""
-    open: tuple[str, ...] = ()
-    """Clusters in which the gate of the copy is to be opened."""
-    ask: tuple[str, ...] = ()
-    """Clusters that lack a copy by which they are asked what would happen."""
-    remove: tuple[tuple[str, str], ...] = ()
-    """Clusters whose copy has to go, each with the UID of the copy."""
-    run: RemoteJob | None = None
-    look: str = ""
-    """The cluster in which it runs by what its object says: how the copy there stands has to be seen."""
-    park: bool = False
-    """The job here is to look as if nothing ran: where it ran can't be reached, or has forgotten it."""
-    elsewhere: tuple[str, ...] = ()
-    """Connected clusters in which no copy may stand when a job is made in another, or looks stopped here."""
-    unknown: bool = False
-    """Nothing is on the log of this workload: it may be there all the same, and not be told yet."""
-
-    @property
-    def namespace(self) -> str:
-        """Where the workload is, in every cluster."""
-        return self.workload.partition("/")[0]
-
-    @property
-    def name(self) -> str:
-        """The name of its copies in worker clusters: that of the Workload here."""
-        return self.workload.partition("/")[2]
-
-    @property
-    def idle(self) -> bool:
-        """Whether worker clusters are as they should be for this workload."""
-        wanted = self.make or self.amend or self.open or self.ask or self.remove or self.run or self.look or self.park
-        return not wanted
 
 
 def plan(world: DispatchState, key: str) -> RemotePlan:
@@ -200,10 +121,13 @@ def connected_but(world: DispatchState, clusters: Collection[str]) -> tuple[str,
 
 
 def _dispatched(world: DispatchState, workload: Workload) -> bool:
-    name = check_of(world.checks, workload)
-    rejected = bool(name) and workload.checks[name].state is CheckState.REJECTED
     over = workload.finished or workload.in_cluster.discarded or not workload.reserved
-    return bool(name) and not rejected and not over and workload.key in world.dispatches
+    if over or workload.key not in world.dispatches:
+        return False
+    name = check_of(world.checks, workload)
+    return (
+        workload.checks[name].state is not CheckState.REJECTED if name else stays_elsewhere(world.dispatches, workload)
+    )
 
 
 def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> RemotePlan:
@@ -212,7 +136,7 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
     if dispatch.asked:
         return _of_question(world, workload, dispatch, copies, origin)
     if not dispatch.cluster:
-        wanted = {name for name in dispatch.clusters if connected(world, name)} if not workload.evicted else set[str]()
+        wanted = _tried_in(world, workload, dispatch)
         standing = standing_copies(world, workload)
         stale = {name: one.uid for name, one in copies.items() if name not in wanted or name not in standing}
         nothing_runs = not (stale or dispatch.follows)
@@ -220,9 +144,11 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
             workload=workload.key,
             origin=origin,
             make=tuple(sorted(wanted - copies.keys())),
+            asks=pod_sets_digest(workload),
             queue=workload.named_queue,
             max_execution=workload.spec.max_execution,
             gated=orchestrated(world) and not (dispatch.follows or cluster_of_siblings(world, workload)),
+            again=bool(workload.stops.evictions) or not is_pods(workload),
             open=tuple(
                 one.cluster
                 for one in dispatch.opened
@@ -231,7 +157,7 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
             remove=tuple(sorted(stale.items())),
             amend=_outdated(workload, {name: one for name, one in copies.items() if name not in stale}),
             outline=_outline(workload),
-            run=_by_slice_before(world, workload, dispatch),
+            run=_by_slice_before(world, workload, dispatch) or _over_untried(world, workload),
             park=_has_stopped(world, workload, dispatch, copies) or (nothing_runs and _looks_as_if_it_ran(workload)),
             elsewhere=connected_but(world, copies if nothing_runs else ()),
         )
@@ -241,29 +167,49 @@ def _of_dispatched(world: DispatchState, workload: Workload, origin: str) -> Rem
     stays = {dispatch.cluster} if evicted is None or not _is_beyond_reach(copies.get(dispatch.cluster)) else set[str]()
     others = {name: one for name, one in copies.items() if name not in stays}
     copy = copies.get(dispatch.cluster)
-    ready = workload.checks[dispatch.check].state is CheckState.READY
+    name = check_of(world.checks, workload)
+    ready = not name or workload.checks[name].state is CheckState.READY
     run = None
+    ended = copy is not None and has_ended(copy)
     if copy is not None and not others and (dispatch.decision or evicted is not None):
         # Losers go before the job is made: it runs in one cluster only.
-        stop = f"Evicted on manager: {evicted.message}" if evicted is not None else ""
+        stop = f"Evicted on manager: {evicted.message}" if evicted is not None and not ended else ""
         run = RemoteJob(
             cluster=dispatch.cluster,
             decision=dispatch.decision,
             # Pods of a group may come later, in the place of others or because they come one by one.
-            make=evicted is None and (not ready or is_pods(workload)),
+            make=evicted is None and not ended and (not ready or is_pods(workload)),
             stop=stop,
+            over=copy.uid if ended else "",
             counts=counts_of(workload) if workload.spec.elastic else {},
         )
     return RemotePlan(
         workload=workload.key,
         origin=origin,
-        remove=_all(others),
+        remove=_all(others) or _job_alone(world, dispatch, copy, evicted),
         amend=_outdated(workload, {dispatch.cluster: copy}) if copy is not None and in_sync(workload, copy) else (),
         outline=_outline(workload),
         run=run,
         park=evicted is not None and copy is None,
         elsewhere=connected_but(world, (dispatch.cluster,)),
     )
+
+
+def _tried_in(world: DispatchState, workload: Workload, dispatch: Dispatch) -> set[str]:
+    """The clusters in which copies are to stand: those that can be reached and have not left the list, or in which its job is already."""
+    if workload.evicted:
+        return set()
+    check, stays = check_of(world.checks, workload), {dispatch.runs_in, cluster_of_siblings(world, workload)}
+    reached = [name for name in dispatch.clusters if connected(world, name)]
+    return {name for name in reached if name in stays or is_listed(world, check, name)}
+
+
+def _job_alone(
+    world: DispatchState, dispatch: Dispatch, copy: RemoteWorkloadObserved | None, evicted: Condition | None
+) -> tuple[tuple[str, str], ...]:
+    """The cluster in which the job of an evicted workload stands, as far as is known, and no copy by which it could be stopped."""
+    alone = evicted is not None and copy is None and connected(world, dispatch.cluster)
+    return ((dispatch.cluster, ""),) if alone else ()
 
 
 def _is_beyond_reach(copy: RemoteWorkloadObserved | None) -> bool:
@@ -289,6 +235,13 @@ def _by_slice_before(world: DispatchState, workload: Workload, dispatch: Dispatc
     """The job that runs by the copy of the slice before: it stays as it is, and its status is shown."""
     there = connected(world, dispatch.runs_in) if dispatch.follows else False
     return RemoteJob(cluster=dispatch.runs_in, decision="", make=False) if there and not workload.evicted else None
+
+
+def _over_untried(world: DispatchState, workload: Workload) -> RemoteJob | None:
+    """The job that is over by a copy though no cluster was chosen: its status is shown, if there is one."""
+    over = {} if workload.evicted else copies_that_ended(world, workload)
+    cluster = first_with(over, FINISHED)
+    return RemoteJob(cluster=cluster, decision="", make=False, over=over[cluster].uid) if cluster else None
 
 
 def _has_stopped(
@@ -318,6 +271,7 @@ def _of_question(
         workload=workload.key,
         origin=origin,
         ask=tuple(sorted(asked - copies.keys())),
+        asks=pod_sets_digest(workload),
         queue=workload.named_queue,
         max_execution=workload.spec.max_execution,
         remove=tuple(sorted(stale.items())),

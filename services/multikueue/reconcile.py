@@ -18,6 +18,7 @@ from events.multikueue import (
     RemoteCheckSettled,
     RemoteGateOpened,
     RemoteWorkloadObserved,
+    WorkloadEndedElsewhere,
 )
 from events.workload import CheckState, CheckStatus
 from projections.checks.components import cluster_of_siblings, goes_first
@@ -29,11 +30,14 @@ from projections.checks.dispatch import (
     lost_at,
     orchestrated,
 )
-from projections.checks.left_behind import runs_on_alone, standing_copies
+from projections.checks.left_behind import copies_that_ended, runs_on_alone, standing_copies
 from projections.checks.multikueue import connected, multikueue_config
 from projections.checks.state import DispatchState
+from projections.feature_gates import enabled
 from projections.workloads.lifecycle import BLOCKED_ON_GATES, EVICTED, FINISHED, Workload
 from projections.workloads.multikueue_check import check_of
+from projections.workloads.slices import slices_beside
+from projections.workloads.variants import with_variants
 from services.multikueue.adapters import why_not_delegable
 from services.multikueue.estimates import next_of_dispatch
 
@@ -45,7 +49,11 @@ NO_LONGER_THERE = "Admitting remote no longer exists"
 def reconcile(world: DispatchState, workload: Workload, at: Millis) -> list[Decision]:
     """The next decision about a workload, one at a time; nothing when all is as it should be."""
     rule, name = world.settings.multikueue, check_of(world.checks, workload)
-    if rule is None or not name or workload.finished or not workload.reserved or workload.in_cluster.discarded:
+    if rule is None or workload.finished or not workload.reserved or workload.in_cluster.discarded:
+        return []
+    if ended := _ended(world, workload):
+        return ended
+    if not name:
         return []
     check = workload.checks[name]
     if check.state is CheckState.REJECTED:
@@ -76,8 +84,7 @@ def _by_copies(
         return _going_on(world, workload, check, dispatch, wanted, at)
     if dispatch is not None and dispatch.cluster and not _still_chosen(world, dispatch, wanted):
         dispatch = None
-    together = cluster_of_siblings(world, workload)
-    admitting = {cluster: one for cluster, one in wanted.items() if _admits(one) and together in ("", cluster)}
+    admitting = _that_may_win(world, workload, check, wanted)
     elsewhere = first_with(admitting, ADMITTED)
     if dispatch is not None and dispatch.cluster:
         return _chosen(world, workload, check, dispatch, at)
@@ -89,6 +96,37 @@ def _by_copies(
     if dispatch is not None and orchestrated(world) and (may := _may_preempt(dispatch, wanted, at)) is not None:
         return [RemoteGateOpened(workload=workload.key, cluster=may.cluster, copy=may.uid)]
     return _nominated(world, workload, check, dispatch, rule, at)
+
+
+def _that_may_win(
+    world: DispatchState, workload: Workload, check: CheckStatus, copies: dict[str, RemoteWorkloadObserved]
+) -> dict[str, RemoteWorkloadObserved]:
+    """The copies whose cluster may be chosen: it has admitted them, its check leads there, and what runs together with it is nowhere else."""
+    together, config = cluster_of_siblings(world, workload), multikueue_config(world, check.name)
+    listed = (together,) if together else config.clusters if config is not None else ()
+    return {
+        cluster: one
+        for cluster, one in copies.items()
+        if cluster in listed and _admits(one) and FINISHED not in one.conditions
+    }
+
+
+def _ended(world: DispatchState, workload: Workload) -> list[Decision]:
+    """It is over where it runs, or in a cluster in which it is tried, and that is shown here.
+
+    Rule: docs/rules/multikueue.md#ended-there
+    """
+    over = {name: one for name, one in copies_that_ended(world, workload).items() if one.shown}
+    cluster = first_with(over, FINISHED)
+    if not cluster:
+        return []
+    end = over[cluster].conditions[FINISHED]
+    family = with_variants(world, set(slices_beside(world, workload.key)))
+    return [
+        WorkloadEndedElsewhere(workload=key, reason=end.reason, message=end.message)
+        for key in sorted(family)
+        if (one := world.workloads.get(key)) is not None and not one.finished
+    ]
 
 
 def _going_on(
@@ -235,8 +273,9 @@ def _nominated(
         case found if found == INCREMENTAL:
             if dispatch is not None and at < dispatch.nominated_at + ROUND:
                 return []
-            more = [name for name in config.clusters if name not in before]
-            clusters = (*before, *more[: rule.step_size])
+            in_order = enabled(world.settings, "MultiKueueIncrementalDispatcherRespectConfigOrder")
+            more = [name for name in (config.clusters if in_order else sorted(config.clusters)) if name not in before]
+            clusters = _tried_before(world, workload, dispatch, config) or (*before, *more[: rule.step_size])
         case found if found == BY_ESTIMATE:
             step = next_of_dispatch(world, workload, check.name, dispatch, config.clusters, rule, at)
             return [] if step is None else [step]
@@ -245,6 +284,14 @@ def _nominated(
     if clusters == before:
         return []
     return [ClustersNominated(workload=workload.key, check=check.name, clusters=clusters)]
+
+
+def _tried_before(
+    world: DispatchState, workload: Workload, dispatch: Dispatch | None, config: MultiKueueConfigObserved
+) -> tuple[str, ...]:
+    """Where it was tried before a choice that has fallen through: that is as far as the rounds had come."""
+    lost = world.dispatches.get(workload.key) if dispatch is None else None
+    return () if lost is None else tuple(name for name in lost.tried if name in config.clusters)
 
 
 def _named(

@@ -1,6 +1,6 @@
 """Copies of workloads in worker clusters, as facts."""
 
-from events.api.labels import CITED, ESTIMATE, MULTIKUEUE_GATE, MULTIKUEUE_ORIGIN, RESOURCE_IN_USE
+from events.api.labels import CITED, ESTIMATE, MULTIKUEUE_GATE, MULTIKUEUE_ORIGIN, POD_SETS, RESOURCE_IN_USE
 from events.api.workload import MAXIMUM_EXECUTION_TIME
 from events.citation import cited_in
 from events.event import Millis
@@ -9,7 +9,7 @@ from events.multikueue import RemoteCondition, RemoteWorkloadObserved
 from events.object_version import version_number
 from events.start_estimate import estimate_in
 from events.timestamp import BadTimestamp, format_timestamp, parse_timestamp
-from projections.workloads.lifecycle import DEACTIVATION_TARGET
+from projections.workloads.lifecycle import DEACTIVATION_TARGET, EVICTED_ON_MANAGER
 from services.runtime.cluster_port import Resource
 
 WORKLOADS = Resource(group="kueue.x-k8s.io", version="v1beta2", plural="workloads", kind="Workload")
@@ -45,6 +45,7 @@ def remote_workload_fact(cluster: str, value: JsonObject) -> RemoteWorkloadObser
         priority=spec["priority"] if isinstance(spec.get("priority"), int) else 0,
         priority_class=str(object_at(spec, "priorityClassRef").get("name", "")),
         counts={str(one.get("name", "")): int(one.get("count") or 0) for one in objects_at(spec, "podSets")},
+        asks=str(object_at(meta, "annotations").get(POD_SETS, "")),
         max_execution=1000 * int(spec.get(MAXIMUM_EXECUTION_TIME) or 0),
         active=spec.get("active") is not False,
         conditions={
@@ -92,7 +93,7 @@ def told_to_stop(copy: JsonObject, why: str, at: Millis) -> JsonObject:
     ours = {
         "type": DEACTIVATION_TARGET,
         "status": "True",
-        "reason": "EvictedOnManagerCluster",
+        "reason": EVICTED_ON_MANAGER,
         "message": why,
         "lastTransitionTime": format_timestamp(at),
     }

@@ -8,16 +8,18 @@ from collections.abc import Mapping
 from functools import partial
 
 import structlog
+from msgspec.structs import replace
 
-from events.api.labels import JOB_OWNER_GVK, JOB_OWNER_NAME, MULTIKUEUE_ORIGIN_UID
+from events.api.labels import POD_SETS
 from events.event import Millis
 from events.job_kind import JobKind
-from events.json_object import JsonObject, object_at, objects_at
+from events.json_object import JsonObject, object_at
 from events.multikueue import RemoteJobRefused, RemoteJobSynced, RemoteWorkloadGone
-from events.settings import SettingsObserved
+from projections.checks.dispatch import has_ended
 from projections.workloads.lifecycle import EVICTED
-from services.jobs.kinds.managed_kinds import Kinds, kinds_of, resource_of
-from services.jobs.kinds.table import LEADER_WORKER_SET, POD
+from services.jobs.kinds.managed_kinds import resource_of
+from services.jobs.kinds.pods import is_leaving
+from services.jobs.kinds.table import POD
 from services.multikueue.autoscaled import autoscaled_patch, cluster_there, is_scaled_there
 from services.multikueue.connection import ClusterConnection
 from services.multikueue.estimates import question
@@ -32,14 +34,14 @@ from services.multikueue.objects import (
     status_patch,
     step_patch,
 )
-from services.multikueue.plan import RemoteJob, RemotePlan
+from services.multikueue.remote_plan import RemoteJob, RemotePlan
 from services.multikueue.remote_workloads import (
     WORKLOADS,
     remote_workload_fact,
     told_to_stop,
     with_open_gate,
-    without_finalizer,
 )
+from services.multikueue.removing import Removal
 from services.multikueue.seen import SeenElsewhere
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import (
@@ -49,7 +51,6 @@ from services.runtime.cluster_port import (
     ObjectInvalid,
     ObjectMissing,
     RemoteCluster,
-    Resource,
     Writer,
 )
 
@@ -69,17 +70,23 @@ class RemoteWriter:
         self, home: Writer, clock: Clock, connections: Mapping[str, ClusterConnection], seen: SeenElsewhere
     ) -> None:
         self._home, self._clock, self._connections, self._seen = home, clock, connections, seen
-        self.kinds: Kinds = kinds_of(SettingsObserved())
-        """The kinds of jobs there are."""
+        self.removal = Removal(home)
+        """What takes copies away, with their jobs."""
         self._synced: dict[str, str] = {}
         """By workload, the choice of which it was told that its job is there."""
 
+        self._behind: dict[str, Millis] = {}
+        """By workload, since when its object asks for other pods than its job."""
+
     def forget(self, key: str) -> None:
         """A workload is sent nowhere any more."""
+        self._behind.pop(key, None)
         self._synced.pop(key, None)
 
     async def write(self, wanted: RemotePlan) -> Millis:
         """Write all of it; how long to wait before it is looked at again, which is soon enough after it was begun."""
+        if wanted.broken:
+            log.error("not planned", workload=wanted.workload, problem=wanted.broken)
         wait, latest = _LATER, self._clock.now() + _LATER
         steps = [
             *(partial(self._remove, wanted, cluster, uid) for cluster, uid in wanted.remove),
@@ -115,9 +122,14 @@ class RemoteWriter:
     async def _make(self, wanted: RemotePlan, cluster: str, *, asks: bool = False) -> Millis:
         remote = self._remote(cluster)
         local = await self._home.get(WORKLOADS, wanted.namespace, wanted.name)
+        if self._is_behind(wanted, local) or (
+            wanted.again and cluster not in wanted.keep_job and await self.removal.remove_jobs(remote, wanted)
+        ):
+            return _SOON
         copy = remote_workload(
             local,
             wanted.origin,
+            asks=wanted.asks,
             queue=wanted.queue,
             max_execution=wanted.max_execution,
             gated=wanted.gated and not asks,
@@ -127,6 +139,15 @@ class RemoteWriter:
         except ObjectConflict:
             log.debug("there already", workload=wanted.workload, cluster=cluster)
         return _LATER
+
+    def _is_behind(self, wanted: RemotePlan, local: JsonObject) -> bool:
+        """Whether the object here asks for other pods than its job by now: it is written soon; one that is not for some seconds is taken as it is."""
+        shown = object_at(local, "metadata", "annotations").get(POD_SETS, wanted.asks)
+        if not wanted.asks or shown == wanted.asks:
+            self._behind.pop(wanted.workload, None)
+            return False
+        since = self._behind.setdefault(wanted.workload, self._clock.now())
+        return self._clock.now() < since + _LATER
 
     async def _amend(self, wanted: RemotePlan, cluster: str, uid: str) -> Millis:
         """Have the copy ask for what the workload asks for by now, where that can be changed in place."""
@@ -149,31 +170,8 @@ class RemoteWriter:
         return _LATER
 
     async def _remove(self, wanted: RemotePlan, cluster: str, uid: str) -> Millis:
-        """The job first, then the copy; whatever this manager has not made stays."""
-        remote = self._remote(cluster)
-        try:
-            copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
-        except ObjectMissing:
-            return _LATER
-        if copy["metadata"]["uid"] != uid or not is_of_origin(copy, wanted.origin):
-            return _LATER
-        if wanted.unknown and await self._is_here(wanted):
-            return _SOON
-        for resource, name in [] if cluster in wanted.keep_job else self._job_places(wanted, copy):
-            await self._remove_job(remote, wanted, resource, name)
-        patch = without_finalizer(copy)
-        if patch is not None:
-            await remote.merge(WORKLOADS, wanted.namespace, wanted.name, patch)
-        await remote.delete(WORKLOADS, wanted.namespace, wanted.name, uid=uid)
-        return _LATER
-
-    async def _is_here(self, wanted: RemotePlan) -> bool:
-        """Whether a workload of which nothing is on the log stands here: then that is told soon, and what is there may be running for it."""
-        try:
-            found = await self._home.get(WORKLOADS, wanted.namespace, wanted.name)
-        except ObjectMissing:
-            return False
-        return not object_at(found, "metadata").get("deletionTimestamp")
+        gone = await self.removal.remove(self._remote(cluster), wanted, cluster, uid)
+        return _LATER if gone else _SOON
 
     async def _look(self, wanted: RemotePlan) -> Millis:
         """Tell how the copy stands where the workload is said to run; what is on the log of it may be older than that."""
@@ -190,37 +188,6 @@ class RemoteWriter:
         else:
             await self._seen.tell(wanted.workload, remote_workload_fact(wanted.look, copy), mark)
         return _LATER
-
-    def _job_places(self, wanted: RemotePlan, copy: JsonObject) -> list[tuple[Resource, str]]:
-        """Where what runs in a copy is: the job or the pods of the workload here, and what owns the copy there."""
-        found: list[tuple[Resource, str]] = []
-        if wanted.kind is not None:
-            found = [(resource_of(wanted.kind, wanted.api_version), name) for name in wanted.jobs]
-        owners = [(one.get("apiVersion"), one.get("kind"), one.get("name")) for one in objects_at(copy, *_OWNERS)]
-        for api, word, name in [*owners, _noted_owner(copy)]:
-            kind = self.kinds.of(str(api), str(word))
-            # Pods of a group own it together, and what serves with them owns it beside them under Kueue: none of them controls it.
-            if kind is not None:
-                found.append((resource_of(kind, str(api)), str(name)))
-        return list(dict.fromkeys(found))
-
-    async def _remove_job(self, remote: RemoteCluster, wanted: RemotePlan, resource: Resource, name: str) -> None:
-        try:
-            job = await remote.get(resource, wanted.namespace, name)
-        except ObjectMissing:
-            return
-        if is_of_origin(job, wanted.origin) and not await self._goes_on_here(wanted, resource, job):
-            await remote.delete(resource, wanted.namespace, name, uid=job["metadata"]["uid"])
-
-    async def _goes_on_here(self, wanted: RemotePlan, resource: Resource, job: JsonObject) -> bool:
-        """Whether what has several workloads goes on here, though this one is gone: then the others may run there."""
-        if wanted.kind is not None or resource != resource_of(LEADER_WORKER_SET, job["apiVersion"]):
-            return False
-        try:
-            local = await self._home.get(resource, wanted.namespace, job["metadata"]["name"])
-        except ObjectMissing:
-            return False
-        return object_at(job, "metadata", "annotations").get(MULTIKUEUE_ORIGIN_UID) == local["metadata"]["uid"]
 
     async def _run(self, wanted: RemotePlan, run: RemoteJob) -> Millis:
         """Make the job, and show its status here; or have it stopped there."""
@@ -246,15 +213,29 @@ class RemoteWriter:
             synced = RemoteJobSynced(workload=wanted.workload, cluster=run.cluster, decision=run.decision)
             await self._seen.tell(wanted.workload, synced, run.decision, run.decision)
             self._synced[wanted.workload] = run.decision
+        showed = False
         for local, found in there:
             if await self._take_size(remote, wanted, wanted.kind, local, found):
                 return _SOON
             patch = status_patch(wanted.kind, local, found, self._clock.now())
             if patch is not None:
+                showed = True
                 await self._show(wanted, wanted.kind, local, patch)
+        if run.over:
+            # Who has seen the end of the job itself says so before.
+            return _DEFERRED if showed else await self._tell_end(remote, wanted, run)
         if len(there) < len(wanted.jobs) and not run.make:
             return _SOON
         return _DEFERRED if any(is_deferred(wanted.kind, *pair) for pair in there) else _LATER
+
+    async def _tell_end(self, remote: RemoteCluster, wanted: RemotePlan, run: RemoteJob) -> Millis:
+        """Tell that all is shown here that there is to show of what has ended there, if its copy still says so."""
+        copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
+        fact = remote_workload_fact(run.cluster, copy)
+        if fact.uid == run.over and has_ended(fact) and is_of_origin(copy, wanted.origin):
+            mark = f"{run.cluster}:{fact.uid}:{fact.version}:shown"
+            await self._seen.tell(wanted.workload, replace(fact, shown=True), mark)
+        return _LATER
 
     async def _put_in_step(
         self,
@@ -309,8 +290,13 @@ class RemoteWriter:
         """The job there, which is made where it is missing; None where it is not to be made: then it looks stopped here."""
         resource = resource_of(kind, wanted.api_version)
         try:
-            return await remote.get(resource, wanted.namespace, local["metadata"]["name"])
+            found = await remote.get(resource, wanted.namespace, local["metadata"]["name"])
+            if run.make and kind is not POD and is_leaving(found):
+                raise ObjectConflict(f"the job of {wanted.workload} that is there is being deleted")
+            return found
         except ObjectMissing:
+            if run.over:
+                return None  # It looks as it did when it ended, as far as that was seen.
             await self._check_alone(wanted)
             if not run.make or not may_be_made(kind, local):
                 await self._park_one(wanted, kind, local)
@@ -386,13 +372,3 @@ class RemoteWriter:
             workload=wanted.workload, cluster=wanted.run.cluster, decision=wanted.run.decision, message=problem
         )
         await self._seen.tell(wanted.workload, refused, f"{wanted.run.decision}:{problem}", wanted.run.decision)
-
-
-def _noted_owner(copy: JsonObject) -> tuple[str, str, str]:
-    """Version, kind and name of what runs in a copy by its annotations: Kueue gives no copy that was there first to a LeaderWorkerSet."""
-    notes = object_at(copy, "metadata", "annotations")
-    api, _, word = str(notes.get(JOB_OWNER_GVK, "")).partition(", Kind=")
-    return api.removeprefix("/"), word, str(notes.get(JOB_OWNER_NAME, ""))
-
-
-_OWNERS = ("metadata", "ownerReferences")

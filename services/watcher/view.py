@@ -57,6 +57,7 @@ from services.watcher.workloads.workload_object_diff import (
     marks_of,
     stands_for,
     terminating,
+    to_be_stopped,
 )
 from services.watcher.workloads.workload_objects import belongs_to_job, workload_state
 
@@ -324,7 +325,8 @@ class View:
             if not beside_job:
                 compared = None if not self._compares else reported
                 elsewhere = [] if compared is None else decided_elsewhere(key, value, compared, self._counted)
-                return [*elsewhere, *self.workload_facts(place, workload_state(value))]
+                stops = [] if reported is None else to_be_stopped(key, value, reported)
+                return [*elsewhere, *self.workload_facts(place, workload_state(value)), *stops]
             self._orphans[key] = value
         elif reported is None:
             self._reported.find(key, self._counted(workload_state(value)))

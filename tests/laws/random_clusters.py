@@ -33,7 +33,8 @@ from events.start_estimate import ForeseenStart, StartEstimate
 from events.workload import CheckReported, PodsGone, WorkloadChanged, WorkloadSpec, WorkloadSubmitted
 from projections.checks.dispatch import OUT_OF_SYNC, counts_of, lost_at
 from projections.workloads.lifecycle import ADMITTED, BLOCKED_ON_GATES, EVICTED, FINISHED, QUOTA_RESERVED, Workload
-from services.multikueue.plan import RemotePlan, concerns, plan
+from services.multikueue.plan import concerns, plan
+from services.multikueue.remote_plan import RemotePlan
 from tests.laws.beside import Beside, Happenings
 from tests.laws.random_platform import CHECKS, DOORS, NAMES
 from tests.laws.stop_of_pods import stop_of
@@ -190,6 +191,9 @@ class Clusters(Beside):
     def _run(self, wanted: RemotePlan, cluster: str) -> None:
         """The job is made: it may be nowhere else by then, but where nobody reaches it, and has not for long enough."""
         if (wanted.workload, cluster) not in self.copies or wanted.run is None:
+            return
+        if wanted.run.over:
+            self._change(wanted.workload, cluster, shown=True)
             return
         if self.chance.random() < 0.1:
             refused = RemoteJobRefused(

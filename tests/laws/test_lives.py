@@ -19,7 +19,10 @@ UNTOLD = {
 LIVES = (28, 33, 38, 701, 703, 704, 738, 741, 756, 770, 779, 823, 4017)
 STEPS = 40
 """Lives in which together all is decided that is in any: others have to be looked for when lives have become others."""
-UNMADE = {"SetAside": "nobody fails in a life: it breaks a law (tests/laws/life_laws.py)"}
+UNMADE = {
+    "SetAside": "nobody fails in a life: it breaks a law (tests/laws/life_laws.py)",
+    "WorkloadEndedElsewhere": "lives may come to it, and none of these is long enough; see tests/services/multikueue/test_ended_there.py",
+}
 """By kind of decision, why it is made in no life."""
 
 

@@ -1,5 +1,6 @@
 """What the ledger knows of workloads: to whom their time is billed, and which of them a fact about a job concerns."""
 
+from events.multikueue import WorkloadEndedElsewhere
 from events.slices import WorkloadSliceSubmitted
 from events.variants import VariantSubmitted
 from events.workload import WorkloadChanged, WorkloadDeleted, WorkloadFinished, WorkloadOwned, WorkloadSubmitted
@@ -64,8 +65,10 @@ class BilledWorkloads:
         """Which slice a fact about the pods of a job concerns; of any other job its workload."""
         return self._slices.last(workload)
 
-    def finish(self, event: WorkloadFinished, number: int) -> str:
-        """Which workload is over by the fact of this number."""
+    def finish(self, event: WorkloadFinished | WorkloadEndedElsewhere, number: int) -> str:
+        """Which workload is over by what bears this number: a fact, or a decision, which nobody can have missed who let it in."""
+        if isinstance(event, WorkloadEndedElsewhere):
+            return self._slices.last(event.workload)
         key = self._slices.concerned(event)
         self._ended[key] = number
         return key

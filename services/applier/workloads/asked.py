@@ -4,7 +4,8 @@ from events.api.labels import ADMISSION_GATED_BY, POD_SETS
 from events.api.workload import MAXIMUM_EXECUTION_TIME
 from events.json_object import JsonObject, object_at
 from projections.workloads.lifecycle import Workload
-from services.applier.workloads.workload_manifest import gates_of, pod_sets_digest, seconds_of
+from projections.workloads.pod_sets_digest import pod_sets_digest
+from services.applier.workloads.workload_manifest import gates_of, seconds_of
 
 
 def rank_in(found: JsonObject) -> tuple[int, str]:

@@ -1,9 +1,6 @@
 """The Workload object of a job as it is created, with all that its job asks for."""
 
-import hashlib
 from collections.abc import Mapping
-
-import msgspec
 
 from events.api.labels import (
     ADMISSION_GATED_BY,
@@ -26,6 +23,7 @@ from events.pod_set import ContainerShape, PodSet, PodShape
 from events.topology import TopologyRequest
 from events.workload import Owner
 from projections.workloads.lifecycle import Workload, first_slice_name
+from projections.workloads.pod_sets_digest import pod_sets_digest
 from projections.workloads.pods import made_of_pods
 from services.applier.manifests import texts, toleration
 from services.provisioning_kinds import PARAMETERS
@@ -88,12 +86,6 @@ def gates_of(workload: Workload) -> str:
 def seconds_of(duration: Millis | None) -> int | None:
     """A duration as objects tell it."""
     return None if duration is None else duration // 1000
-
-
-def pod_sets_digest(workload: Workload) -> str:
-    """A digest by which two states of a workload's pod sets are told apart."""
-    text = msgspec.json.encode(workload.spec.pod_sets, order="deterministic")
-    return hashlib.blake2b(text, digest_size=8).hexdigest()
 
 
 def owner_references(workload: Workload, parent: Owner | None = None) -> list[JsonObject]:

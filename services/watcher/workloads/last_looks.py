@@ -23,6 +23,7 @@ from services.jobs.kinds.managed_kinds import Kinds
 from services.watcher.fields.problems import is_named
 from services.watcher.seen_versions import place_in
 from services.watcher.workloads.reported_state import ReportedState
+from services.watcher.workloads.workload_object_diff import stop_of_manager
 from services.watcher.workloads.workload_objects import belongs_to_job, given_back_in, pods_ready_in
 
 _DIGEST = 8
@@ -107,6 +108,7 @@ def digest_of(value: JsonMapping) -> bytes:
         object_at(value, "status").get("nominatedClusterNames"),
         object_at(value, "status").get("reclaimablePods"),
         [one for one in objects_at(value, "status", "preemptionGates") if turned_by_others(one["name"])],
+        stop_of_manager(value),
         pods_ready_in(value) if _tells_of_pods(value) else None,
         None if belongs_to_job(value) else given_back_in(value),
     )

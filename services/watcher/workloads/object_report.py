@@ -13,6 +13,8 @@ class ObjectReport(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     checks: dict[str, CheckReported] = msgspec.field(default_factory=partial(no_entries, CheckReported))
     active: bool = True
+    target: str = ""
+    """Why it is to be set inactive by the manager of other clusters, which has not done so itself; empty where it is not."""
     owner_uid: str = ""
     """The UID of the job that owns it, where its object was made before the job."""
     opened: dict[str, GateState] = msgspec.field(default_factory=partial(no_entries, GateState))

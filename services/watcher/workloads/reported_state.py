@@ -183,7 +183,8 @@ def says_so(reported: ReportedState | None, fact: Fact) -> bool:  # noqa: C901, 
         case WorkloadChanged():
             return reported.spec == fact.spec
         case WorkloadSwitched():
-            return reported.own_object.active == fact.active
+            own = reported.own_object
+            return (own.active, own.target) == (fact.active, _target(fact))
         case PodsReady():
             return reported.job.ready == fact.ready
         case PodsGone():
@@ -215,7 +216,7 @@ def note(reported: ReportedState, fact: Noted) -> None:  # noqa: C901 - one case
             reported.version = max(reported.version, fact.version)
             reported.tell_of_job(injected=bool(fact.status.cluster_queue))
         case WorkloadSwitched():
-            reported.tell_of_object(active=fact.active)
+            reported.tell_of_object(active=fact.active, target=_target(fact))
         case PodsReady():
             reported.tell_of_job(ready=fact.ready)
         case PodsGone():
@@ -232,6 +233,10 @@ def note(reported: ReportedState, fact: Noted) -> None:  # noqa: C901 - one case
             reported.tell_of_object(opened={**reported.own_object.opened, fact.gate.name: fact.gate})
         case CheckReported():
             reported.tell_of_object(checks={**reported.own_object.checks, fact.check.name: fact})
+
+
+def _target(fact: WorkloadSwitched) -> str:
+    return fact.message if fact.active and fact.cause else ""
 
 
 def _unsuspended_by_others(reported: ReportedState, state: JobState) -> bool:

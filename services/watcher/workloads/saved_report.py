@@ -35,6 +35,7 @@ class SavedReport(msgspec.Struct, frozen=True, gc=False):
     opened: dict[str, GateState] = {}
     named: tuple[str, ...] = ()
     version: int = 0
+    target: str = ""
 
 
 _PARTS: dict[str, type[JobReport | ObjectReport]] = {"job": JobReport, "own_object": ObjectReport}
@@ -63,6 +64,7 @@ def as_saved(reported: ReportedState) -> SavedReport:
         opened=own.opened,
         named=own.named,
         version=reported.version,
+        target=own.target,
     )
 
 

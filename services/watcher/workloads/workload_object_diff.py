@@ -14,7 +14,7 @@ from events.object_version import version_number
 from events.settings import SettingsObserved
 from events.workload import CheckReported, DecidedElsewhere, WorkloadChanged, WorkloadFinished, WorkloadSwitched
 from events.workload_object import WorkloadTerminating
-from projections.workloads.lifecycle import DEACTIVATION_TARGET
+from projections.workloads.lifecycle import DEACTIVATION_TARGET, EVICTED_ON_MANAGER
 from projections.workloads.other_pods import same_pods
 from services.watcher.fields.check_states import checks_of
 from services.watcher.fields.object_reading import read
@@ -32,11 +32,32 @@ def companion_facts(workload: str, value: JsonMapping, reported: ReportedState |
     if found.spec.active != active:
         cause, message = ("", "") if found.spec.active else _cause(found)
         facts.append(WorkloadSwitched(workload=workload, active=found.spec.active, cause=cause, message=message))
+    facts += to_be_stopped(workload, value, reported)
     for check in checks_of(value, found):
         report = CheckReported(workload=workload, check=check, decision=decision)
         if not _says_the_same(checks.get(check.name), report):
             facts.append(report)
     return facts
+
+
+def to_be_stopped(workload: str, value: JsonMapping, reported: ReportedState | None) -> list[Fact]:
+    """The fact that the manager of other clusters wants an active copy to be set inactive: one of Kueue's leaves that to its worker.
+
+    Rule: docs/rules/multikueue.md#stopped
+    """
+    active, told = (True, "") if reported is None else (reported.own_object.active, reported.own_object.target)
+    message = stop_of_manager(value)
+    if not (active and message) or message == told or object_at(value, "spec").get("active") is False:
+        return []
+    return [WorkloadSwitched(workload=workload, active=True, cause=EVICTED_ON_MANAGER, message=message)]
+
+
+def stop_of_manager(value: JsonMapping) -> str:
+    """Why the manager of other clusters wants a copy stopped; empty where it does not."""
+    for one in objects_at(value, "status", "conditions"):
+        if (one.get("type"), one.get("status"), one.get("reason")) == (DEACTIVATION_TARGET, "True", EVICTED_ON_MANAGER):
+            return str(one.get("message") or EVICTED_ON_MANAGER)
+    return ""
 
 
 def _cause(found: ApiWorkload) -> tuple[str, str]:

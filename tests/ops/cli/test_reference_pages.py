@@ -88,7 +88,9 @@ def test_every_condition_of_a_workload_is_on_the_page() -> None:
     types = {
         value
         for name, value in vars(lifecycle).items()
-        if name.isupper() and isinstance(value, str) and name not in ("OBJECT_DELETED", "OTHER_PODS")
+        if name.isupper()
+        and isinstance(value, str)
+        and name not in ("OBJECT_DELETED", "OTHER_PODS", "EVICTED_ON_MANAGER")
     }
     assert types - {one.type for one in CONDITIONS} == set()
     assert {one.type for one in REASONS} <= {one.type for one in CONDITIONS}

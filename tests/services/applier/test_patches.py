@@ -6,8 +6,8 @@ from events.api.labels import ADMISSION_GATED_BY, POD_SETS
 from events.json_object import JsonObject
 from events.workload import PriorityRef, WorkloadSpec
 from projections.workloads.lifecycle import Workload
+from projections.workloads.pod_sets_digest import pod_sets_digest
 from services.applier.patches import changes_told
-from services.applier.workloads.workload_manifest import pod_sets_digest
 
 WAITS = Workload(
     key="team/w", uid="u", owner=None, created_at=0, generation=1, spec=WorkloadSpec(queue="lq", pod_sets=())

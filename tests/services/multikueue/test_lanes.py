@@ -28,7 +28,7 @@ from ops.sandbox.simulate.platform import kueue_object
 from projections.world import World
 from services.multikueue.connection import CLUSTERS
 from services.multikueue.lane import Lane
-from services.multikueue.plan import RemotePlan
+from services.multikueue.remote_plan import RemotePlan
 from services.multikueue.seen import SeenElsewhere
 from services.multikueue.shell import RemoteClusters
 from services.multikueue.writing import RemoteWriter

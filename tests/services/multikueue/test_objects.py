@@ -20,7 +20,7 @@ from services.multikueue.objects import (
     status_patch,
     step_patch,
 )
-from services.multikueue.plan import Outline
+from services.multikueue.remote_plan import Outline
 from services.multikueue.remote_workloads import remote_workload_fact
 
 ORIGIN = "kueue.x-k8s.io/multikueue-origin"

@@ -45,10 +45,12 @@ from events.workload import (
 from projections.checks.dispatch import ROUND
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
+from projections.workloads.pod_sets_digest import pod_sets_digest
 from projections.workloads.timeline import describe
 from services.multikueue.decide import MultiKueue
-from services.multikueue.plan import RemoteJob, RemotePlan, plan
+from services.multikueue.plan import plan
 from services.multikueue.reconcile import LOST, NO_LONGER_THERE
+from services.multikueue.remote_plan import RemoteJob, RemotePlan
 from tests.stories.small_world import Story, job, platform, queue
 
 KEY = "team/a"
@@ -88,7 +90,14 @@ class Manager(Story):
         return list(self.decided())
 
     def copy(
-        self, name: str, *, counts: int = 1, reason: str = "", max_execution: int | None = None, **since: int
+        self,
+        name: str,
+        *,
+        counts: int = 1,
+        asks: str = "",
+        reason: str = "",
+        max_execution: int | None = None,
+        **since: int,
     ) -> list[AnyEvent]:
         """The copy in a cluster stands so: by condition, since when it is True."""
         self.version += 1
@@ -101,6 +110,7 @@ class Manager(Story):
                 version=self.version,
                 queue="lq",
                 counts={"main": counts},
+                asks=asks,
                 max_execution=max_execution,
                 conditions=conditions,
             )
@@ -231,6 +241,23 @@ def test_the_incremental_dispatcher_nominates_a_few_more_each_round_in_the_order
     assert told.later(2 * ROUND) == [], "there are no more"
 
 
+def test_without_its_gate_the_incremental_dispatcher_goes_by_the_names_of_the_clusters() -> None:
+    told = Manager(dispatcher=INCREMENTAL, step_size=2)
+    told.told(replace(told.world.settings, gates={"MultiKueueIncrementalDispatcherRespectConfigOrder": False}))
+    told.after(delegated())
+    assert told.world.dispatches[KEY].clusters == ("w1", "w2")
+
+
+def test_a_choice_that_falls_through_takes_no_round_of_the_incremental_dispatcher_back() -> None:
+    told = Manager(dispatcher=INCREMENTAL, step_size=2)
+    told.after(cluster("w3"), cluster("w4"), delegated())
+    told.later(ROUND)
+    assert told.world.dispatches[KEY].clusters == ("w2", "w1", "w3", "w4")
+    assert told.copy("w4", QuotaReserved=1, Admitted=5) == [ClusterChosen(workload=KEY, check="mk", cluster="w4")]
+    said = told.copy("w4", QuotaReserved=1, Admitted=5, Evicted=6)
+    assert said == [ClustersNominated(workload=KEY, check="mk", clusters=("w2", "w1", "w3", "w4"))]
+
+
 @pytest.mark.parametrize(
     ("owner", "managed_by", "message"),
     [
@@ -324,6 +351,27 @@ def test_what_runs_in_a_cluster_that_leaves_the_configuration_runs_on() -> None:
     assert told.check[0] is CheckState.READY
 
 
+def test_who_is_tried_in_a_cluster_that_leaves_the_configuration_is_tried_there_no_more() -> None:
+    told = Manager(dispatcher=INCREMENTAL, step_size=2)
+    told.after(delegated())
+    told.copy("w1", QuotaReserved=1)
+    told.copy("w2", QuotaReserved=1)
+    told.after(replace(CONFIG, clusters=("w2",)))
+    assert told.world.dispatches[KEY].clusters == ("w2", "w1"), "a round is not taken back"
+    assert told.plan.remove == (("w1", "copy-w1"),)
+    assert told.copy("w1", QuotaReserved=1, Admitted=5) == [] and not told.plan.make
+    assert told.copy("w2", QuotaReserved=1, Admitted=9) == [ClusterChosen(workload=KEY, check="mk", cluster="w2")]
+
+
+def test_no_cluster_is_chosen_while_the_configuration_is_gone_and_copies_stay() -> None:
+    told = Manager()
+    told.after(delegated())
+    told.copy("w1", QuotaReserved=1)
+    told.after(ObjectRemoved(kind="MultiKueueConfig", namespace="", name="all"))
+    assert "ClusterChosen" not in kinds(told.copy("w1", QuotaReserved=1, Admitted=5)) and not told.plan.remove
+    assert ClusterChosen(workload=KEY, check="mk", cluster="w1") in told.after(CONFIG)
+
+
 def test_a_cluster_that_is_lost_keeps_what_runs_there_until_its_time_is_over() -> None:
     told = running()
     lost_at = told.at
@@ -335,6 +383,23 @@ def test_a_cluster_that_is_lost_keeps_what_runs_there_until_its_time_is_over() -
     assert (settled.state, settled.message) == (CheckState.RETRY, f'{LOST}, Previously: "Ready"')
     assert told.world.workloads[KEY].evicted
     assert told.plan.park, "the job here has to look stopped, for nobody says that it is"
+
+
+def test_events_of_the_check_tell_that_it_is_admitted_evicted_or_out_of_sync_there_and_nothing_else() -> None:
+    def told_of(told: Manager) -> list[tuple[str, bool]]:
+        news = told.world.workloads[KEY].in_cluster.news
+        return [(one.message, one.warning) for one in news if one.reason == "MultiKueue"]
+
+    told = running()
+    assert told_of(told) == [('The workload was admitted on "w1"', False)]
+    told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
+    assert len(told_of(told)) == 1 and told.check[1].startswith("Reset to Pending")
+    told = running()
+    told.copy("w1", Admitted=5, Evicted=20)
+    assert told_of(told)[1][0].startswith('Workload evicted on worker cluster: "w1"') and not told_of(told)[1][1]
+    told = running()
+    told.copy("w1", Admitted=5, Finished=20, reason="OutOfSync")
+    assert "out of sync" in told_of(told)[1][0] and told_of(told)[1][1], "as a warning"
 
 
 def test_a_cluster_that_comes_back_in_time_goes_on_as_if_nothing_had_been() -> None:
@@ -398,6 +463,30 @@ def test_a_copy_that_asks_for_something_else_goes_and_is_made_again() -> None:
     assert told.plan.remove == (("w1", "copy-w1"),)
     told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
     assert told.plan.make == ("w1", "w2")
+
+
+def test_a_copy_that_asks_for_other_pods_in_the_same_number_goes_and_is_made_again() -> None:
+    told = Manager()
+    submitted = delegated()
+    told.after(submitted)
+    before = pod_sets_digest(told.world.workloads[KEY])
+    assert told.plan.asks == before
+    told.copy("w1", asks=before, QuotaReserved=1)
+    told.copy("w2", QuotaReserved=1)
+    assert not told.plan.remove
+    (main,) = submitted.spec.pod_sets
+    elsewhere = replace(main, shape=replace(main.shape, node_selector={"card": "v100"}))
+    told.after(WorkloadChanged(workload=KEY, spec=replace(submitted.spec, pod_sets=(elsewhere,))))
+    assert told.plan.asks != before and told.plan.remove == (("w1", "copy-w1"),), (
+        "w2 does not say what it was made with"
+    )
+    assert "ClusterChosen" not in kinds(told.copy("w1", asks=before, QuotaReserved=1, Admitted=5))
+    told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
+    told.copy("w1", asks=told.plan.asks, QuotaReserved=1, Admitted=9)
+    told.synced()
+    assert told.world.workloads[KEY].admitted
+    told.copy("w1", asks="another", QuotaReserved=1, Admitted=9)
+    assert told.check[0] is CheckState.READY and "w1" not in dict(told.plan.remove), "what runs is held against nothing"
 
 
 def test_who_names_another_queue_while_it_holds_quota_is_tried_in_that_though_its_object_keeps_the_one_before() -> None:
@@ -504,7 +593,8 @@ def test_a_kind_of_others_is_rejected_with_the_gate_off() -> None:
     told = Manager(external_frameworks=("Render.v1.farm.example.com",))
     told.told(replace(told.world.settings, gates={"MultiKueueAdaptersForCustomJobs": False}))
     said = told.after(delegated(kind="Render", api_version="farm.example.com/v1"))
-    assert rejected(said) == 'MultiKueueAdaptersForCustomJobs feature gate is disabled, Previously: "Pending"'
+    words = "The owner is not managed by Kueue: MultiKueueAdaptersForCustomJobs feature gate is disabled"
+    assert rejected(said) == f'{words}, Previously: "Pending"'
 
 
 OTHERS = "example.com/dispatcher"
@@ -608,6 +698,14 @@ def test_a_gate_that_the_cluster_closes_is_opened_again_in_its_turn() -> None:
     blocked = {"BlockedOnPreemptionGates": RemoteCondition(since=30)}
     said = told.after(replace(told.world.remotes[KEY]["w1"], version=70, conditions=blocked))
     assert said == [RemoteGateOpened(workload=KEY, cluster="w1", copy="copy-w1")]
+
+
+def test_a_gate_that_was_opened_in_a_copy_that_is_gone_keeps_no_other_waiting() -> None:
+    told = orchestrated()
+    told.copy("w1", BlockedOnPreemptionGates=20)
+    assert told.copy("w2", BlockedOnPreemptionGates=30) == []
+    said = told.after(RemoteWorkloadGone(cluster="w1", workload=KEY))
+    assert said == [RemoteGateOpened(workload=KEY, cluster="w2", copy="copy-w2")]
 
 
 def test_a_copy_that_is_admitted_ends_the_turns() -> None:

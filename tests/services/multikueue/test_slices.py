@@ -29,8 +29,9 @@ from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
-from services.multikueue.plan import Outline, RemoteJob, RemotePlan, plan
+from services.multikueue.plan import plan
 from services.multikueue.reconcile import LOST, NO_LONGER_THERE
+from services.multikueue.remote_plan import Outline, RemoteJob, RemotePlan
 from tests.services.multikueue.test_rules import KEY, LOST_AFTER, Manager, cluster, delegated
 
 REPLACED = "WorkloadSliceReplaced"

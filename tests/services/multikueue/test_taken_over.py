@@ -33,8 +33,8 @@ from projections.explanation.elsewhere import chosen
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from projections.workloads.timeline import describe
-from services.multikueue.plan import RemoteJob
 from services.multikueue.reconcile import LOST, NO_LONGER_THERE
+from services.multikueue.remote_plan import RemoteJob
 from tests.services.multikueue.test_rules import KEY, LOST_AFTER, Manager, cluster, delegated, kinds, running
 
 LATER = 90_000

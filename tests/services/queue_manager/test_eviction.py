@@ -307,6 +307,25 @@ def test_the_quota_of_a_workload_without_a_job_returns_when_whoever_runs_it_says
     assert isinstance(released, QuotaReleased)
 
 
+def test_a_copy_that_its_manager_wants_stopped_is_set_inactive_and_evicted_for_that_cause() -> None:
+    room = Room(submitted(reserved=True, admitted_at=MINUTE, owner=JOB))
+    cause, why = "EvictedOnManagerCluster", "Evicted on manager: Preempted"
+    told = WorkloadSwitched(workload=KEY, active=True, cause=cause, message=why)
+    room.tell(told)
+    assert room.steps()[:2] == [
+        WorkloadDeactivated(workload=KEY, cause=cause, message=why),
+        EvictionOrdered(
+            workload=KEY,
+            reason="Deactivated",
+            cause=cause,
+            message=f"The workload is deactivated due to {why}",
+        ),
+    ]
+    assert not room.workload.spec.active and room.workload.stops.deactivated_by, "its object is set inactive"
+    room.tell(told)
+    assert room.steps() == [] and not room.workload.spec.active, "told again, it makes nothing active"
+
+
 def test_who_was_not_admitted_yet_gives_its_quota_back_at_once() -> None:
     room = Room(submitted(reserved=True))
     room.tell(WorkloadSwitched(workload=KEY, active=False))

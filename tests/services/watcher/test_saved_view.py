@@ -109,7 +109,16 @@ async def test_what_a_watcher_has_reported_is_saved_as_one_flat_value_as_it_alwa
     spec = msgspec.json.decode(msgspec.json.encode(job("a").spec))
     blank_report = {"gone": "", "reclaimed": {}, "finished": False, "checks": {}, "active": True, "parent": ""}
     rest = {"owner_uid": "", "unsuspended": 0, "suspended_by": "", "injected": False, "opened": {}, "named": []}
-    flat = {"uid": "uid-a", "source": "Job/team/a", "spec": spec, "ready": True, **blank_report, **rest, "version": 0}
+    flat = {
+        "uid": "uid-a",
+        "source": "Job/team/a",
+        "spec": spec,
+        "ready": True,
+        **blank_report,
+        **rest,
+        "version": 0,
+        "target": "",
+    }
     assert list(saved["team/a"].items()) == list(flat.items())
 
 

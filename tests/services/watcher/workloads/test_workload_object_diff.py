@@ -166,3 +166,50 @@ def test_whether_pods_are_ready_is_told_of_a_workload_that_no_job_says_it_of_and
     ]
     assert len(view.see("Workload", alone("b", first, ("PodsReady", "True", 10)))) == 1
     assert view.see("Workload", alone("b", first, ("PodsReady", "True", 10))) == [], "told with what it was found with"
+
+
+def to_be_stopped(
+    version: str, *, owned: bool = True, active: bool = True, message: str = "Preempted"
+) -> dict[str, Any]:
+    found = companion(owned=owned, active=active)
+    target = {"type": "DeactivationTarget", "status": "True", "reason": "EvictedOnManagerCluster", "message": message}
+    meta = {**found["metadata"], "resourceVersion": version}
+    return {**found, "metadata": meta, "status": {"conditions": [target] if message else []}}
+
+
+def test_a_copy_that_its_manager_wants_stopped_and_has_not_set_inactive_is_told_once() -> None:
+    """Kueue's manager says so on the copy, and leaves it to the worker to set it inactive."""
+    view = View()
+    view.see("Job", job())
+    view.see("Workload", companion())
+    told = WorkloadSwitched(workload=KEY, active=True, cause="EvictedOnManagerCluster", message="Preempted")
+    assert view.see("Workload", to_be_stopped("5")) == [told]
+    assert view.see("Workload", to_be_stopped("6")) == []
+    inactive = WorkloadSwitched(workload=KEY, active=False, cause="EvictedOnManagerCluster", message="Preempted")
+    assert view.see("Workload", to_be_stopped("7", active=False)) == [inactive]
+    assert view.see("Workload", to_be_stopped("8", message="")) == [WorkloadSwitched(workload=KEY, active=True)]
+    assert view.see("Workload", to_be_stopped("9")) == [told], "it is to stop again"
+
+
+def test_what_a_rule_of_this_cluster_is_about_to_deactivate_is_not_told() -> None:
+    view = View()
+    view.see("Job", job())
+    value = to_be_stopped("5")
+    value["status"]["conditions"][0]["reason"] = "MaximumExecutionTimeExceeded"
+    assert view.see("Workload", value) == []
+
+
+def test_a_copy_without_a_job_that_its_manager_wants_stopped_is_told() -> None:
+    view = View()
+    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "1"}}}
+    pods = {"name": "main", "count": 1, "template": {"spec": {"containers": [container]}}}
+
+    def alone(value: dict[str, Any]) -> dict[str, Any]:
+        return {**value, "spec": {**value["spec"], "podSets": [pods]}}
+
+    (submitted,) = view.see("Workload", alone(companion(owned=False)))
+    assert isinstance(submitted, WorkloadSubmitted)
+    told = view.see("Workload", alone(to_be_stopped("5", owned=False)))
+    cause = "EvictedOnManagerCluster"
+    assert told == [WorkloadSwitched(workload=submitted.workload, active=True, cause=cause, message="Preempted")]
+    assert view.see("Workload", alone(to_be_stopped("6", owned=False))) == []
