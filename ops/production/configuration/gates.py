@@ -38,7 +38,6 @@ WITHOUT_MEANING = frozenset(
         "MetricsForCohorts",
         "MultiKueueAllowInsecureKubeconfigs",
         "MultiKueueIncrementalDispatcherConfig",
-        "MultiKueueIncrementalDispatcherRespectConfigOrder",
         "MultiKueueKubeConfigPathValidation",
         "MultiKueueRedoAdmissionOnEvictionInWorker",
         "MultiKueueRemoteSpecSync",
