@@ -21,4 +21,6 @@ def test_the_example_of_racks_plays_as_it_says(tmp_path: Path) -> None:
     shown = done.stdout.partition("Cards over time")[2]
     (whole,) = [line.split()[0] for line in shown.splitlines() if line.endswith(" a-2-0, a-2-1")]
     held = whole.rstrip(".")
-    assert set(held[:-1]) == {"0"} and len(held) > len(whole) // 2, "its pods there hold their cards until they are done"
+    assert set(held[:-1]) == {"0"} and len(held) > len(whole) // 2, (
+        "its pods there hold their cards until they are done"
+    )
