@@ -12,8 +12,10 @@ from events.job_kind import JobKind
 from events.json_object import JsonObject, object_at
 from events.json_path import FieldBroken
 from services.jobs.job_status import finished_of, is_stopped, is_suspended
-from services.jobs.kinds.table import POD
+from services.jobs.kinds.table import POD, POD_GROUP
 from services.watcher.fields.problems import problem
+
+_OF_PODS = (POD.place, POD_GROUP.place)
 
 
 class Relatives(Protocol):
@@ -36,7 +38,8 @@ class AstrayJobs:
     """Which owned jobs run, and which jobs wait, by place."""
 
     def __init__(self) -> None:
-        self._waiting: set[str] = set()
+        self._going: set[str] = set()
+        """Jobs that do not wait: very many may."""
         self._running: dict[str, tuple[str, int]] = {}
         """Of owned ones, the UID and the generation."""
         self._spared: set[str] = set()
@@ -46,10 +49,12 @@ class AstrayJobs:
 
     def note(self, place: str, kind: JobKind, value: JsonObject, around: "Relatives") -> None:
         """Take note of a job and of whose it is."""
+        if kind.reader == POD.reader:
+            return
         if _waits(kind, value):
-            self._waiting.add(place)
+            self._going.discard(place)
         else:
-            self._waiting.discard(place)
+            self._going.add(place)
             if self._spared:
                 self._spared.difference_update(around.below(place))
         if not around.is_owned(place) or not _runs(kind, value):
@@ -61,22 +66,22 @@ class AstrayJobs:
         self._running[place] = str(meta.get("uid", "")), generation if isinstance(generation, int) else 1
         if self.listing:
             manager = around.manager_of(place)
-            if manager is None or manager in self._waiting:
+            if manager is None or self.waits(manager):
                 self._spared.add(place)
 
     def lose(self, place: str) -> None:
         """Forget a job that is gone."""
-        self._waiting.discard(place)
+        self._going.discard(place)
         self._running.pop(place, None)
         self._spared.discard(place)
 
     def waits(self, place: str) -> bool:
-        """Whether the job at a place waits."""
-        return place in self._waiting
+        """Whether the job at a place waits, as far as it was seen: whoever stops another for that looks at it before."""
+        return place not in self._going and place.partition("/")[0] not in _OF_PODS
 
     def refusals(self, places: Iterable[str], manager: str) -> list[ObjectRefused]:
         """That those of these places run, while `manager`, which owns them, waits."""
-        if manager not in self._waiting:
+        if not self.waits(manager):
             return []
         owner, _, name = manager.split("/", 2)
         told = problem("metadata.ownerReferences", f"it runs while {owner} {name}, which owns it, waits")
@@ -99,12 +104,12 @@ class AstrayJobs:
 
 
 def _runs(kind: JobKind, job: JsonObject) -> bool:
-    return kind.reader != POD.reader and not is_suspended(kind, job) and finished_of(kind, job) is None
+    return not is_suspended(kind, job) and finished_of(kind, job) is None
 
 
 def _waits(kind: JobKind, job: JsonObject) -> bool:
     """Whether nothing of a job may run: it was not started, or has stopped. While it stops, its own controller ends what it owns."""
-    if kind.reader == POD.reader or not is_suspended(kind, job) or finished_of(kind, job) is not None:
+    if not is_suspended(kind, job) or finished_of(kind, job) is not None:
         return False
     try:
         return not object_at(job, "metadata", "annotations").get(DECISION) or is_stopped(kind, job)
