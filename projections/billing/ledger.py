@@ -164,7 +164,8 @@ class Ledger:
                     current.finished = True
                 self._let_quota_go(last, position)
             case PodsReclaimed() if enabled(self._settings, "ReclaimablePods"):
-                self.holds.reclaim(self._workloads.running(event.workload), event.counts, caused("pods done", position))
+                for key, done in self._workloads.reclaimed(event).items():
+                    self.holds.reclaim(key, done, caused("pods done", position))
             case WorkloadSliceSubmitted() | WorkloadSliceResized() | WorkloadSliceReplaced() | WorkloadSliceDropped():
                 self._slice(event, position)
             case DevicesReserved():
@@ -300,8 +301,7 @@ class Ledger:
                 self._workloads.submit_beside(event)
                 self.holds.replace(event.replaces, event.workload)
             case WorkloadSliceResized():
-                counts = {one.name: one.count for one in event.pod_sets}
-                self.holds.resize(event.workload, counts, caused("fewer pods", position))
+                self.holds.resize(event.workload, self._workloads.resize(event), caused("fewer pods", position))
             case WorkloadSliceReplaced() | WorkloadSliceDropped():
                 held = self.holds.holds(event.workload)
                 if (current := self._current.get(event.workload)) is not None:

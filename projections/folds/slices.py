@@ -29,11 +29,11 @@ from projections.folds.held_domains import hold_domains
 from projections.folds.workloads import change, evolve_workloads, leave, reclassify, submit
 from projections.log_position import LogPosition
 from projections.preemption.state import PreemptionState
-from projections.quota.charge_quota import at_most, recharge
+from projections.quota.charge_quota import left_done, recharge
 from projections.topology.pods.pods_of_workloads import note_pod
 from projections.workloads.changed_part import changed_part
 from projections.workloads.lifecycle import FINISHED, Workload, chain_of, true_condition, with_condition, with_news
-from projections.workloads.slices import REPLACED, holder_of, is_replaced, shrinks, slices_of, with_fewer
+from projections.workloads.slices import REPLACED, counts_of, holder_of, is_replaced, shrinks, slices_of, with_fewer
 
 SliceEvent: TypeAlias = WorkloadSliceSubmitted | WorkloadSliceResized | WorkloadSliceReplaced | WorkloadSliceDropped
 
@@ -70,9 +70,15 @@ def evolve_job_fact(world: PreemptionState, event: WorkloadFact, position: LogPo
         case WorkloadDeleted() if event.workload in world.chains:
             for key in sorted(world.chains[event.workload]):
                 evolve_workloads(world, replace(event, workload=key), position)
-        case WorkloadFinished() | PodsReclaimed() if live:
+        case WorkloadFinished() if live:
             for one in live:
                 evolve_workloads(world, replace(event, workload=one.key), position)
+        case PodsReclaimed() if live:
+            # Of so many as the job asks for by now: a slice that is smaller needs as many of its own as are left of those.
+            asked = counts_of(live[-1].resizing.wanted or live[-1].spec.pod_sets)
+            for one in live:
+                done = left_done(event.counts, asked, counts_of(one.spec.pod_sets))
+                evolve_workloads(world, replace(event, workload=one.key, counts=done), position)
         case PodsReady(ready=False) if len(live) > 1 or any(one.resizing.wanted for one in live):
             pass  # The pods that it waits for are those that no slice has been admitted for yet.
         case PodsReady() | PodsGone() | JobUnsuspended() if live:
@@ -156,15 +162,21 @@ def _resize(world: PreemptionState, event: WorkloadSliceResized, position: LogPo
             spec=replace(workload.spec, pod_sets=event.pod_sets),
         )
         resizing = changed_part(workload.resizing, wanted=())
-        change(world, replace(workload, resizing=resizing, decided=position.sequence), fact, position)
+        done = left_done(workload.reclaimable, counts_of(workload.spec.pod_sets), counts_of(event.pod_sets))
+        resized = replace(workload, resizing=resizing, decided=position.sequence, reclaimable=done)
+        change(world, resized, fact, position)
         return
     counts = {one.name: one.count for one in event.pod_sets}
     assignments = tuple(with_fewer(one, counts.get(one.name, one.count)) for one in admission.assignments)
     smaller = replace(
         workload,
         spec=replace(workload.spec, pod_sets=event.pod_sets),
-        admission=replace(admission, assignments=assignments, given_back=at_most(admission.given_back, counts)),
-        reclaimable=at_most(workload.reclaimable, counts),
+        admission=replace(
+            admission,
+            assignments=assignments,
+            given_back=left_done(admission.given_back, counts_of(admission.assignments), counts_of(assignments)),
+        ),
+        reclaimable=left_done(workload.reclaimable, counts_of(workload.spec.pod_sets), counts),
         resizing=changed_part(workload.resizing, wanted=(), shrunk=world.domains.held_by(workload.key) is not None),
         decided=position.sequence,
     )

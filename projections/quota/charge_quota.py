@@ -69,9 +69,13 @@ def remaining_usage(assignment: PodSetAssignment, reclaimed: int) -> dict[str, i
     return {resource: multiply(amount // assignment.count, left) for resource, amount in assignment.usage.items()}
 
 
-def at_most(done: Mapping[str, int], counts: Mapping[str, int]) -> dict[str, int]:
-    """By pod set, how many pods are done of a slice that has so few by now."""
-    return {name: min(count, counts.get(name, count)) for name, count in done.items()}
+def left_done(done: Mapping[str, int], before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
+    """By pod set, how many of so many pods count as done in a slice of another size: as many are needed as before, or as it has.
+
+    A job that becomes smaller first does without those that are done.
+    """
+    found = {name: count - (before.get(name, 0) - after.get(name, 0)) for name, count in done.items()}
+    return {name: count for name, count in found.items() if count > 0}
 
 
 def charge_quota(quota: QuotaTree, holding: dict[str, QuotaHolders], trail: Trail, workload: Workload) -> None:

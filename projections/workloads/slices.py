@@ -7,7 +7,7 @@ Rule: docs/rules/elastic.md
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -82,6 +82,11 @@ def replaced_in(world: WorkloadState, workload: Workload, cluster_queue: str) ->
     """The same, if it holds its quota in this cluster queue."""
     old = replaced_slice(world, workload)
     return old if old is not None and old.admission and old.admission.cluster_queue == cluster_queue else None
+
+
+def counts_of(pod_sets: Iterable[PodSet] | Iterable[PodSetAssignment]) -> dict[str, int]:
+    """How many pods each pod set has, or was let in with."""
+    return {one.name: one.count for one in pod_sets}
 
 
 def resizes(pod_sets: Sequence[PodSet], wanted: Sequence[PodSet]) -> bool:

@@ -69,8 +69,11 @@ def reclaimable_of(kind: JobKind, job: JsonObject, pods: Sequence[Pods]) -> dict
     match kind.counter:
         case "job":
             completions = look(job, "spec.completions")
-            # Without them no pod is made any more once one has succeeded.
-            left = (completions if isinstance(completions, int) else pods[0].count) - _over(job)
+            if isinstance(completions, int):
+                left = completions - _over(job)
+            else:
+                # No pod is made any more once one has succeeded; of a job that was larger before more may run on than its size says.
+                left = max(pods[0].count - _over(job), total(job, "status.active"))
             return {pods[0].name: pods[0].count - max(left, 0)} if max(left, 0) < pods[0].count else {}
         case "replicas":
             done = {

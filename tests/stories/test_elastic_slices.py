@@ -30,6 +30,7 @@ from events.workload import (
     JobUnsuspended,
     PodSetAssignment,
     PodsGone,
+    PodsReclaimed,
     QuotaReleased,
     WorkloadChanged,
     WorkloadDeleted,
@@ -542,6 +543,31 @@ def test_a_job_that_grows_and_names_its_pod_sets_in_another_order_keeps_the_flav
     assert running.key != "team/e" and running.admission is not None
     held = [(one.name, one.count, one.flavors["cpu"]) for one in running.admission.assignments]
     assert held == [("more", 4, "v100"), ("few", 1, "small")]
+
+
+def test_a_pod_that_is_done_gives_back_what_its_job_needs_no_more_and_not_what_the_one_in_its_place_has() -> None:
+    asked = elastic("e", 2)
+    told = Story().told(*platform(nominal=2, cards=8), asked)
+    told.decided()
+    told.told(sized(asked, 4)).decided()
+    (waits,) = [key for key in told.world.workloads if key != "team/e"]
+    told.told(PodsReclaimed(workload="team/e", counts={"main": 1})).decided()
+    assert used(told) == 2, "three pods are needed of four, and it has room for two"
+    assert told.world.workloads[waits].reclaimable == {"main": 1}
+    told.told(PodsReclaimed(workload="team/e", counts={"main": 3})).decided()
+    assert used(told) == 1
+
+
+def test_a_job_that_becomes_smaller_first_does_without_pods_that_are_done() -> None:
+    asked = elastic("e", 4)
+    told = Story().told(*platform(**ROOM), asked)
+    told.decided()
+    told.told(PodsReclaimed(workload="team/e", counts={"main": 1})).decided()
+    assert used(told) == 3
+    told.told(sized(asked, 2)).decided()
+    assert used(told) == 2, "one of the three that ran ends"
+    told.told(PodsReclaimed(workload="team/e", counts={"main": 1})).decided()
+    assert used(told) == 1
 
 
 def test_a_slice_in_the_queue_of_another_tree_gets_in_when_the_one_before_has_given_its_quota_back() -> None:

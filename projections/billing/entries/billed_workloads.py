@@ -1,11 +1,22 @@
 """What the ledger knows of workloads: to whom their time is billed, and which of them a fact about a job concerns."""
 
+from msgspec.structs import replace
+
 from events.multikueue import WorkloadEndedElsewhere
-from events.slices import WorkloadSliceSubmitted
+from events.slices import WorkloadSliceResized, WorkloadSliceSubmitted
 from events.variants import VariantSubmitted
-from events.workload import WorkloadChanged, WorkloadDeleted, WorkloadFinished, WorkloadOwned, WorkloadSubmitted
+from events.workload import (
+    PodsReclaimed,
+    WorkloadChanged,
+    WorkloadDeleted,
+    WorkloadFinished,
+    WorkloadOwned,
+    WorkloadSubmitted,
+)
 from projections.billing.entries.attempts import About
+from projections.quota.charge_quota import left_done
 from projections.workloads.slice_chains import SliceChains
+from projections.workloads.slices import counts_of
 
 
 class BilledWorkloads:
@@ -16,6 +27,8 @@ class BilledWorkloads:
         self._slices = SliceChains()
         self._waiting: dict[str, str] = {}
         """By slice, the one that is to take its place."""
+        self._asked: dict[str, dict[str, int]] = {}
+        """Of elastic jobs, by the workload that facts about them name, how many pods of each pod set they ask for."""
         self._ended: dict[str, int] = {}
         """By workload, the number of the fact that it is over or deleted."""
         self._deleted: dict[str, None] = {}
@@ -32,6 +45,7 @@ class BilledWorkloads:
         """Take up a workload; one of its name that was deleted was another."""
         self._deleted.pop(event.workload, None)
         self._about[event.workload] = About.of(event)
+        self._ask(event)
         self._slices.hear(event)
 
     def submit_beside(self, event: WorkloadSliceSubmitted | VariantSubmitted) -> None:
@@ -43,9 +57,16 @@ class BilledWorkloads:
     def change(self, event: WorkloadChanged) -> None:
         """A job asks for something else: so do all of its slices."""
         last = self._slices.last(event.workload)
+        self._ask(event)
         for key in {event.workload, last, self._waiting.get(last, last)}:
             if (known := self._about.get(key)) is not None:
                 self._about[key] = known.after(event)
+
+    def _ask(self, event: WorkloadSubmitted | WorkloadChanged) -> None:
+        if event.spec.elastic:
+            self._asked[event.workload] = counts_of(event.spec.pod_sets)
+        else:
+            self._asked.pop(event.workload, None)
 
     def own(self, event: WorkloadOwned) -> About | None:
         """The job of a workload is there, which had been made before it; nothing where the workload is not known."""
@@ -56,14 +77,27 @@ class BilledWorkloads:
         self._about[event.workload] = known = known.after(event)
         return known
 
+    def resize(self, event: WorkloadSliceResized) -> dict[str, int]:
+        """A slice has other pods from now on: how many of each pod set."""
+        if (known := self._about.get(event.workload)) is not None:
+            self._about[event.workload] = replace(known, pod_sets=event.pod_sets)
+        return counts_of(event.pod_sets)
+
+    def reclaimed(self, event: PodsReclaimed) -> dict[str, dict[str, int]]:
+        """By workload that a fact about done pods concerns, how many it has itself: a job that grows asks for more than its slice that runs has."""
+        last = self._slices.last(event.workload)
+        asked = self._asked.get(event.workload)
+        found: dict[str, dict[str, int]] = {}
+        for key in dict.fromkeys((last, self._waiting.get(last, last))):
+            about = self._about.get(key)
+            own = counts_of(about.pod_sets) if about is not None else {}
+            found[key] = event.counts if asked is None else left_done(event.counts, asked, own)
+        return found
+
     def replace(self, old: str, by: str) -> None:
         """A slice has taken another one's place."""
         self._slices.replace(old, by)
         self._waiting.pop(old, None)
-
-    def running(self, workload: str) -> str:
-        """Which slice a fact about the pods of a job concerns; of any other job its workload."""
-        return self._slices.last(workload)
 
     def finish(self, event: WorkloadFinished | WorkloadEndedElsewhere, number: int) -> str:
         """Which workload is over by what bears this number: a fact, or a decision, which nobody can have missed who let it in."""
@@ -87,5 +121,5 @@ class BilledWorkloads:
 
     def forget(self, workload: str) -> None:
         """Let go of one of which nothing more is told."""
-        for known in (self._about, self._ended, self._deleted, self._waiting):
+        for known in (self._about, self._asked, self._ended, self._deleted, self._waiting):
             known.pop(workload, None)

@@ -20,9 +20,9 @@ from projections.billing.quota.quota_book import QuotaBook
 from projections.devices.capacity.offer import meaning_of
 from projections.devices.card_config import HAMI
 from projections.log_position import LogPosition
-from projections.quota.charge_quota import at_most, charged_amounts, done_when_let_in, given_back_by
+from projections.quota.charge_quota import charged_amounts, done_when_let_in, given_back_by, left_done
 from projections.quota.columns import FlavorResource
-from projections.workloads.slices import with_fewer
+from projections.workloads.slices import counts_of, with_fewer
 
 
 class _Open(msgspec.Struct, kw_only=True):
@@ -54,7 +54,8 @@ class _Given(msgspec.Struct, frozen=True):
     def of(self, counts: Mapping[str, int]) -> "_Given":
         """The same for so few pods of each pod set."""
         fewer = tuple(with_fewer(one, counts.get(one.name, one.count)) for one in self.assignments)
-        return msgspec.structs.replace(self, assignments=fewer, given_back=at_most(self.given_back, counts))
+        given_back = left_done(self.given_back, counts_of(self.assignments), counts_of(fewer))
+        return msgspec.structs.replace(self, assignments=fewer, given_back=given_back)
 
 
 class _Done(msgspec.Struct, frozen=True, gc=False):
@@ -154,11 +155,11 @@ class QuotaSide:
 
     def _change(self, workload: str, queue: str, amounts: dict[FlavorResource, int], cause: Cause) -> None:
         self.book.hold(workload, queue, amounts, cause.at)
-        open_ = self._open.get(workload)
-        if open_ is not None:
+        open_, billed = self._open.get(workload), self._billed(amounts)
+        if open_ is not None and open_.amounts != billed:
             cause = _not_before(open_.began, cause)
             self._close(workload, open_, cause)
-            open_.amounts, open_.began = self._billed(amounts), cause
+            open_.amounts, open_.began = billed, cause
 
     def rename(self, workload: str, cause: Cause) -> None:
         """From now on its time is billed under the kind of line that its attempt has come to."""

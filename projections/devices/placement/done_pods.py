@@ -33,9 +33,11 @@ def left_by_done_pods(world: DeviceState, workload: Workload) -> tuple[PodPlacem
 def _of_done_pods(
     world: DeviceState, workload: Workload, pod_set: str, placements: Sequence[PodPlacement]
 ) -> list[PodPlacement]:
-    """The placements of pods that have succeeded; where all pods have the same cards any may be meant, the last ones first."""
+    """The placements of pods that have succeeded; where all pods have the same cards those are meant that no pod is left for, the last ones."""
     if not needs_pins(workload, pod_set):
-        return list(reversed(placements))
+        living = (world.pods.get(key) for key in world.cards.living.get(workload.key, ()))
+        left = sum(one is not None and one.pod_set == pod_set for one in living)
+        return list(reversed(placements[left:]))
     done = {(one.pod_set, one.index) for one in assigned(world, workload) if _has_succeeded(world, workload, one.pod)}
     alive = living_assignments(world, workload)
     return [one for one in placements if key_of(one) in done - alive]

@@ -42,7 +42,7 @@ from services.jobs.start_stop import holds_injection
 from services.jobs.topology.topology_request import topology_request
 from services.jobs.workload_name import workload_name
 from services.provisioning_kinds import PARAMETERS
-from services.validation.fields.names import why_no_dns_label
+from services.validation.fields.names import why_no_dns_label, why_no_subdomain
 from services.validation.unsupported import asked_in
 from services.watcher.fields.object_reading import created_at, read
 from services.watcher.fields.pod_shapes import pod_shape
@@ -353,8 +353,12 @@ def priority_of(
 
 
 def _default_class(around: Surroundings, before: PriorityRef | None) -> PriorityClassObserved | None:
-    """The PriorityClass of pods that name none: of several, as under Kueue, the lowest, but `before` while it is one of them."""
-    found = [one for one in around.priority_classes.values() if one.default and not one.workload]
+    """The PriorityClass of pods that name none: of several, as under Kueue, the lowest, but `before` while it is one of them.
+
+    One with a name that no object can have is nobody's: the Workloads of all jobs would be refused for it.
+    """
+    named = (one for one in around.priority_classes.values() if one.default and not one.workload)
+    found = [one for one in named if not why_no_subdomain(one.name)]
     kept = [one for one in found if before == PriorityRef(name=one.name, workload=False)]
     return min(kept or found, key=lambda one: (one.value, one.name), default=None)
 

@@ -9,7 +9,8 @@ from events.card import Card, CardShare
 from events.catalogue import AnyEvent
 from events.device import DevicesRegistered, DevicesReleased, DevicesReserved, NodeObserved, PodObserved, PodPlacement
 from events.event import Millis
-from events.slices import WorkloadSliceDropped, WorkloadSliceReplaced, WorkloadSliceSubmitted
+from events.pod_set import PodSet
+from events.slices import WorkloadSliceDropped, WorkloadSliceReplaced, WorkloadSliceResized, WorkloadSliceSubmitted
 from events.workload import (
     Owner,
     PodSetAssignment,
@@ -241,6 +242,26 @@ def test_the_end_of_a_slice_with_an_object_of_its_own_does_not_end_the_one_that_
 def test_the_end_of_the_job_of_slices_with_objects_of_their_own_ends_the_one_that_goes_on() -> None:
     end = WorkloadFinished(workload=FIRST, reason="Succeeded")
     assert quota_of({**MADE_BY_OTHERS, 20: end, 40: RUNS[1]})[-1] == (NEXT, "lq", 2, 11, 20)
+
+
+def test_pods_that_are_done_of_a_job_that_asks_for_more_are_given_back_as_far_as_its_slice_needs_them_no_more() -> None:
+    def of(count: int, *, replaces: str = "") -> WorkloadSpec:
+        return replace(ELASTIC, pod_sets=(PodSet(name="main", count=count),), replaces=replaces)
+
+    story: dict[int, AnyEvent] = {
+        1: WorkloadSubmitted(workload=FIRST, uid="u", created_at=0, owner=JOB, spec=of(2)),
+        2: reserved(FIRST, 2),
+        5: WorkloadChanged(workload=FIRST, spec=of(4)),
+        6: WorkloadSliceSubmitted(workload=NEXT, replaces=FIRST, uid="u2", created_at=0, spec=of(4, replaces=FIRST)),
+        10: PodsReclaimed(workload=FIRST, counts={"main": 1}),
+        20: PodsReclaimed(workload=FIRST, counts={"main": 3}),
+        30: WorkloadFinished(workload=FIRST, reason="Succeeded"),
+        40: RUNS[5],
+    }
+    assert [one[2:] for one in quota_of(story)] == [(2, 2, 20), (1, 20, 30)]
+    smaller = {10: story[10], 15: WorkloadSliceResized(workload=FIRST, pod_sets=of(1).pod_sets)}
+    alone = {**{at: event for at, event in story.items() if at not in (5, 6, 20)}, **smaller}
+    assert [one[2:] for one in quota_of(alone)] == [(2, 2, 10), (1, 10, 30)]
 
 
 def test_a_job_that_goes_to_another_queue_is_billed_there_from_its_next_attempt_on_in_each_of_its_slices() -> None:

@@ -68,6 +68,14 @@ def test_pods_on_the_same_card_free_as_many_shares_of_it_as_are_done() -> None:
     assert told.world.workloads["team/b"].admitted
 
 
+def test_cards_that_a_pod_still_holds_stay_though_its_job_says_that_all_are_done() -> None:
+    told = runs(job("a", count=2, memory=16000), cards=1)
+    ended(told, 0).told(reclaimed(2)).decided()
+    assert len(placed(told)) == 1
+    ended(told, 1).decided()
+    assert placed(told) == []
+
+
 def test_what_a_pod_has_that_failed_stays_for_the_one_in_its_place_which_is_told_it_also_if_it_is_the_last() -> None:
     told = runs(job("a", count=2, memory=WIDE), cards=2)
     before = placed(told)

@@ -52,6 +52,14 @@ def test_of_a_job_that_is_over_when_one_pod_is_no_pod_is_made_again_once_one_has
     assert reclaimable_of(JOB, found, pods_of(JOB, found)) == {"main": 1}
 
 
+def test_of_a_job_that_was_larger_before_as_many_pods_are_needed_as_run_on() -> None:
+    found = job(indexed=False, succeeded=2, active=2)
+    del found["spec"]["completions"]
+    assert reclaimable_of(JOB, found, pods_of(JOB, found)) == {"main": 1}
+    found["spec"]["parallelism"] = 2
+    assert reclaimable_of(JOB, found, pods_of(JOB, found)) == {}
+
+
 def test_pods_are_ready_when_those_are_that_are_still_needed() -> None:
     for status, ready in (
         ({"ready": 3}, True),

@@ -31,8 +31,8 @@ def test_gates_are_not_turned_on_all_at_once(name: str) -> None:
 
 
 def test_gates_of_kueue_s_that_mean_nothing_here_are_taken_and_named() -> None:
-    found = read(FastQuotaReleaseInPodIntegration=True, PartialAdmission=False, AssignQueueLabelsForPods=False)
-    assert found.ignored == ("featureGates.AssignQueueLabelsForPods", "featureGates.FastQuotaReleaseInPodIntegration")
+    found = read(FastQuotaReleaseInPodIntegration=True, PartialAdmission=False, ShortWorkloadNames=False)
+    assert found.ignored == ("featureGates.FastQuotaReleaseInPodIntegration", "featureGates.ShortWorkloadNames")
     assert found.settings.gates == {"PartialAdmission": False}
 
 

@@ -76,6 +76,12 @@ def test_of_several_default_priority_classes_the_lowest_counts_and_who_has_anoth
     assert (before.spec.priority, after.spec.priority) == (1000, 1)
 
 
+def test_a_default_priority_class_with_a_name_that_none_can_have_keeps_no_job_out() -> None:
+    view = View()
+    view.fold(PriorityClassObserved(name="nvidia.com/gpu", value=50, default=True))
+    assert told(view.see("Job", job())) == (0, None)
+
+
 def test_who_was_there_before_the_class_is_left_alone_and_who_has_it_keeps_it() -> None:
     view = View()
     assert told(view.see("Job", job())) == (0, None)
