@@ -13,7 +13,7 @@ from events.multikueue import RemoteWorkloadObserved
 from projections.checks.multikueue import connected
 from projections.configuration import Configuration
 from projections.feature_gates import enabled
-from projections.workloads.lifecycle import FINISHED, Workload
+from projections.workloads.lifecycle import EVICTED, FINISHED, Workload
 from projections.workloads.pod_sets_digest import pod_sets_digest
 from projections.workloads.slices import REPLACED
 
@@ -175,12 +175,12 @@ def _may_change_class(workload: Workload, copy: RemoteWorkloadObserved) -> bool:
 
 
 def has_ended(copy: RemoteWorkloadObserved) -> bool:
-    """Whether what ran by a copy is over there, or never began and will not: not one that has ended for what it is itself.
+    """Whether what ran by a copy is over there, or never began and will not: not one that has ended for what it is itself, or whose pods were evicted.
 
     Rule: docs/rules/multikueue.md#ended-there
     """
     over = copy.conditions.get(FINISHED)
-    return over is not None and over.reason not in (OUT_OF_SYNC, REPLACED)
+    return over is not None and over.reason not in (OUT_OF_SYNC, REPLACED) and EVICTED not in copy.conditions
 
 
 def lost_at(world: Configuration, cluster: str) -> Millis | None:

@@ -41,6 +41,14 @@ def test_what_has_ended_there_without_a_job_that_says_so_ends_here_once_that_is_
     assert "QuotaReserved" in kinds(told.after(whole)), "its quota is free"
 
 
+def test_a_copy_whose_pods_were_evicted_there_has_not_ended_by_their_end_but_is_tried_anew() -> None:
+    told = running()
+    said = told.copy("w1", QuotaReserved=1, Admitted=5, Evicted=40, Finished=50, reason="Failed")
+    assert "WorkloadEndedElsewhere" not in kinds(said) + kinds(shown(told))
+    found = told.world.workloads[KEY]
+    assert not found.finished and found.evicted
+
+
 def test_what_has_ended_there_before_a_cluster_was_chosen_is_not_chosen_and_ends_here() -> None:
     told = Manager()
     told.after(delegated())
