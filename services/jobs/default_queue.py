@@ -5,11 +5,12 @@ Rule: docs/rules/queues.md#default-queue
 
 from events.api.labels import QUEUE_NAME
 from events.job_kind import JobKind
-from events.json_object import JsonObject, object_at, objects_at
+from events.json_object import JsonObject, object_at
 from events.json_path import get, put
 from events.settings import SettingsObserved
 from services.jobs.defaulting import named_queue
 from services.jobs.kinds.managed_kinds import Kinds, kinds_of
+from services.jobs.kinds.owner_references import belongs_to_job, controller_of
 from services.jobs.kinds.pods import has_parent, labels_of
 from services.jobs.kinds.serving import SET_LABEL
 from services.jobs.kinds.table import POD, SERVING
@@ -51,19 +52,11 @@ def _takes_default(operation: str, word: str, value: JsonObject, settings: Setti
     return pods_take_default(settings) and not has_parent(value) and not system
 
 
-def belongs_to_job(value: JsonObject, kinds: Kinds) -> bool:
-    """Whether an object of a kind that somebody manages controls it."""
-    return any(kinds.owns_jobs(api, kind) for api, kind in _controllers(value))
-
-
 def _belongs_to_serving(value: JsonObject, kinds: Kinds) -> bool:
     """Whether something that serves itself has made it, such as a LeaderWorkerSet the StatefulSets behind it."""
-    return SET_LABEL in labels_of(value) or any(kinds.of(api, kind) for api, kind in _controllers(value))
-
-
-def _controllers(value: JsonObject) -> list[tuple[str, str]]:
-    owners = objects_at(value, "metadata", "ownerReferences")
-    return [(str(one.get("apiVersion", "")), str(one.get("kind", ""))) for one in owners if one.get("controller")]
+    owner = controller_of(value) or {}
+    made = kinds.of(str(owner.get("apiVersion", "")), str(owner.get("kind", "")))
+    return SET_LABEL in labels_of(value) or made is not None
 
 
 def _is_ready(value: JsonObject) -> bool:

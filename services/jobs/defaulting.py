@@ -2,10 +2,11 @@
 
 from events.api.labels import POD_SUSPENDING_PARENT, QUEUE_NAME
 from events.job_kind import JobKind
-from events.json_object import JsonObject, object_at, objects_at
+from events.json_object import JsonObject, object_at
 from events.settings import SettingsObserved
 from services.jobs.kinds.managed_kinds import Kinds, kinds_of
 from services.jobs.kinds.named_queue import named_queue
+from services.jobs.kinds.owner_references import belongs_to_job
 from services.jobs.kinds.pods import annotations_of, gated, labels_of, waits_for_its_group
 from services.jobs.kinds.serving import queued_pods
 from services.jobs.kinds.table import POD, TRAIN_JOB
@@ -27,7 +28,7 @@ def waiting(value: JsonObject, word: str, kinds: Kinds = PLAIN, *, owned: bool |
     group = api.rpartition("/")[0]
     if kinds.serves(group, word):
         return queued_later(value, word, kinds, owned=owned)
-    goes_with_owner = _has_owner_of_jobs(value, kinds) if owned is None else owned
+    goes_with_owner = belongs_to_job(value, kinds) if owned is None else owned
     if word == POD.kind and not group:
         named = labels_of(value).get(QUEUE_NAME) or kinds.takes_all or waits_for_its_group(value)
         waits = named and _is_managed(value, kinds) and (made_by_parent(value, kinds) or not goes_with_owner)
@@ -78,13 +79,6 @@ def made_by_parent(pod: JsonObject, kinds: Kinds) -> bool:
     """Whether something that serves has made a pod, and said that it waits: it is nobody else's."""
     made_by = annotations_of(pod).get(POD_SUSPENDING_PARENT)
     return bool(made_by) and kinds.maker_named(str(made_by)) is not None
-
-
-def _has_owner_of_jobs(value: JsonObject, kinds: Kinds) -> bool:
-    return any(
-        one.get("controller") and kinds.owns_jobs(str(one.get("apiVersion", "")), str(one.get("kind", "")))
-        for one in objects_at(value, "metadata", "ownerReferences")
-    )
 
 
 def _has_cluster(kind: JobKind, value: JsonObject) -> bool:

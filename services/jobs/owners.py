@@ -4,9 +4,10 @@ from collections.abc import Callable, Generator
 
 import msgspec
 
-from events.json_object import JsonMapping, JsonObject, objects_at
+from events.json_object import JsonObject
 from services.jobs.defaulting import made_by_parent, named_queue
 from services.jobs.kinds.managed_kinds import Kinds, resource_of
+from services.jobs.kinds.owner_references import controller_of
 from services.jobs.kinds.table import POD
 from services.runtime.cluster_port import Resource
 
@@ -65,8 +66,3 @@ def depends_on_owner(value: JsonObject, word: str, kinds: Kinds) -> bool:
         return False
     api = str(value.get("apiVersion") or "")
     return kinds.of(api, word) is not None or (api == "v1" and word == POD.kind)
-
-
-def controller_of(value: JsonObject) -> JsonMapping | None:
-    """The reference to the owner that manages an object, if one does."""
-    return next((one for one in objects_at(value, "metadata", "ownerReferences") if one.get("controller")), None)

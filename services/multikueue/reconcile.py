@@ -181,9 +181,9 @@ def _admitted(
     cluster = dispatch.cluster if dispatch is not None else ""
     copies = {name: one for name, one in copies.items() if name == cluster}
     finished, evicted = first_with(copies, FINISHED), first_with(copies, EVICTED)
-    if finished and not evicted and copies[finished].conditions[FINISHED].reason != OUT_OF_SYNC:
-        return []  # Its end comes with the status of its job.
     if finished and not evicted:
+        if copies[finished].conditions[FINISHED].reason != OUT_OF_SYNC:
+            return []  # Its end comes with the status of its job.
         message = f'Remote workload on worker cluster "{finished}" is out of sync with its user job, resetting for re-dispatch'
         return _settle(workload, check, CheckState.RETRY, _previously(message, check), at)
     if evicted:

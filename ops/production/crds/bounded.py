@@ -1,6 +1,9 @@
 """The bounds of single fields in a definition's schema, in the words of OpenAPI (services/validation/kinds/definition_bounds.py)."""
 
+from functools import partial
+
 from events.json_object import JsonObject
+from ops.production.crds.schema_paths import changed_at
 from services.validation.fields.bounds import Bounds
 from services.validation.kinds.definition_bounds import BOUNDS
 
@@ -15,24 +18,11 @@ _SIZES = {
 def with_bounds(kind: str, schema: JsonObject) -> JsonObject:
     """A schema that refuses what goes beyond the bounds of its kind. What it leaves open stays open."""
     for path, bounds in BOUNDS.get(kind, {}).items():
-        schema = _bounded(schema, path.split("."), bounds)
+        schema = changed_at(schema, path, partial(_bounded, bounds=bounds))
     return schema
 
 
-def _bounded(schema: JsonObject, steps: list[str], bounds: Bounds) -> JsonObject:
-    if not steps:
-        return {**schema, **_words(schema, bounds)}
-    name = steps[0].rstrip("[]{}")
-    node = schema["properties"][name]
-    inside = {"[]": "items", "{}": "additionalProperties"}.get(steps[0][-2:])
-    if inside is None:
-        node = _bounded(node, steps[1:], bounds)
-    else:
-        node = {**node, inside: _bounded(node[inside], steps[1:], bounds)}
-    return {**schema, "properties": {**schema["properties"], name: node}}
-
-
-def _words(schema: JsonObject, bounds: Bounds) -> JsonObject:
+def _bounded(schema: JsonObject, bounds: Bounds) -> JsonObject:
     found: JsonObject = {
         word: size
         for word, size in zip(_SIZES[schema["type"]], (bounds.least, bounds.most), strict=True)
@@ -51,4 +41,4 @@ def _words(schema: JsonObject, bounds: Bounds) -> JsonObject:
             name: {word: said for word, said in field.items() if word != "default"} if name in bounds.needs else field
             for name, field in schema["properties"].items()
         }
-    return found
+    return {**schema, **found}

@@ -1,11 +1,13 @@
 """Rules in CEL of what a field holds together, as the definitions bear them, and what each of them means to an API that knows no CEL."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from events.json_object import JsonObject, objects_at
+from ops.production.crds.schema_paths import changed_at
 from services.validation.kinds.definition_bounds import PRIORITY_CLASSES
 
 
@@ -128,18 +130,10 @@ FIELD_MEANINGS = {one.rule: one.means for paths in FIELD_RULES.values() for rule
 def with_field_rules(kind: str, schema: JsonObject) -> JsonObject:
     """A schema with the rules of its kind."""
     for path, rules in FIELD_RULES.get(kind, {}).items():
-        schema = _ruled(schema, path.split("."), rules)
+        schema = changed_at(schema, path, partial(_ruled, rules=rules))
     return schema
 
 
-def _ruled(schema: JsonObject, steps: list[str], rules: tuple[Rule, ...]) -> JsonObject:
-    if not steps:
-        added = [{"rule": one.rule, "message": one.message} for one in rules]
-        return {**schema, "x-kubernetes-validations": [*schema.get("x-kubernetes-validations", ()), *added]}
-    name = steps[0].removesuffix("[]")
-    node = schema["properties"][name]
-    if steps[0] == name:
-        node = _ruled(node, steps[1:], rules)
-    else:
-        node = {**node, "items": _ruled(node["items"], steps[1:], rules)}
-    return {**schema, "properties": {**schema["properties"], name: node}}
+def _ruled(schema: JsonObject, rules: tuple[Rule, ...]) -> JsonObject:
+    added = [{"rule": one.rule, "message": one.message} for one in rules]
+    return {**schema, "x-kubernetes-validations": [*schema.get("x-kubernetes-validations", ()), *added]}

@@ -7,13 +7,14 @@ from events.api.labels import QUEUE_NAME, RESOURCE_IN_USE
 from events.json_object import JsonObject, array_at, object_at
 from events.settings import SettingsObserved
 from ops.production.webhook.review import ReviewRequest
-from services.jobs.default_queue import belongs_to_job, in_default_queue
+from services.jobs.default_queue import in_default_queue
 from services.jobs.defaulting import queued_later, waiting
 from services.jobs.job_change_rules import gates_changed, job_problems, label_name_problems, time_problems
 from services.jobs.kinds.elastic_rules import elastic_problems
 from services.jobs.kinds.managed_by import given_to_multikueue
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.jobs.kinds.named_queue import named_queue
+from services.jobs.kinds.owner_references import belongs_to_job
 from services.jobs.kinds.pods import labels_of
 from services.jobs.kinds.serving_rules import serving_problems
 from services.jobs.kinds.table import DEPLOYMENT

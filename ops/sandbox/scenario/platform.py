@@ -81,23 +81,18 @@ def convert(value: dict[str, Any], wanted: str) -> dict[str, Any]:
     return converted(value, wanted) if wanted.partition("/")[0] == GROUP else renamed(value, wanted)
 
 
-def missing(resource: Resource, namespace: str, name: str) -> JsonObject | None:
-    """That nobody reads any object: owners go by their kind alone."""
-    del resource, namespace, name
-    return None
-
-
 def suspending(
     settings: SettingsObserved,
     labels: Callable[[str], Mapping[str, str]],
     elsewhere: Callable[[str, str], bool] = nowhere,
     has_default: Callable[[str], bool] = lambda _: False,
-    found: Callable[[Resource, str, str], JsonObject | None] = missing,
+    found: Callable[[Resource, str, str], JsonObject | None] | None = None,
 ) -> Mutator:
     """The same as `suspend`, under a configuration; `labels` are those of a namespace.
 
     `elsewhere` says whether a local queue, by namespace and name, leads to other clusters, `has_default` whether a namespace
-    has a local queue for those who name none, `found` gives an object, by those, of which another may be a part.
+    has a local queue for those who name none, `found` gives an object, by those, of which another may be a part; without it
+    owners go by their kind alone.
     """
     kinds, chosen = kinds_of(settings), settings.managed_namespaces
 
@@ -109,9 +104,9 @@ def suspending(
             value = in_default_queue(operation, kind.kind, value, settings)
         if operation == "CREATE" and kinds.of(kind.api_version, kind.kind) and elsewhere(namespace, named_queue(value)):
             value = given_to_multikueue(value, kind.kind)
-        owned = None
-        if found is not missing and depends_on_owner(value, kind.kind, kinds):
-            owned = answered(managed_above(value, kinds), lambda one: found(one.resource, namespace, one.name))
+        owned, read = None, found
+        if read is not None and depends_on_owner(value, kind.kind, kinds):
+            owned = answered(managed_above(value, kinds), lambda one: read(one.resource, namespace, one.name))
         return suspend_queued(operation, kind.kind, value, kinds, owned=owned)
 
     return mutate

@@ -15,17 +15,15 @@ from services.jobs.kinds.ray import cluster_pods, job_pods, service_pods
 from services.jobs.kinds.spark import spark_pods
 from services.jobs.kinds.train_job import train_pods
 from services.jobs.pod_sets.pod_set import PodIndex, Pods
-
-_MOST = 18
-"""How many pod sets a Workload may have (docs/rules/objects.md#validation)."""
+from services.validation.kinds.definition_bounds import POD_SETS_AT_MOST
 
 
 def pods_of(kind: JobKind, job: JsonObject) -> list[Pods]:
     """All pod sets of a job; none when it does not say them yet. Raises `FieldBroken`."""
     reader = READERS.get(kind.reader)
     found = reader(kind, job) if reader is not None else plain_pods(kind, job)
-    if len(found) > _MOST:
-        raise FieldBroken("spec", f"it has {len(found)} pod sets", f"at most {_MOST}")
+    if len(found) > POD_SETS_AT_MOST:
+        raise FieldBroken("spec", f"it has {len(found)} pod sets", f"at most {POD_SETS_AT_MOST}")
     names = [one.name for one in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

@@ -8,10 +8,11 @@ from events.json_object import JsonObject, objects_at
 from events.json_path import dotted, get
 from services.jobs.kinds.ray import CLUSTER_AT, WORKER_GROUPS, has_submitter
 from services.jobs.kinds.table import RAY_JOB
+from services.validation.kinds.definition_bounds import POD_SETS_AT_MOST
 from services.validation.problem import Problem, forbidden, invalid, required
 
-MOST_GROUPS = 17
-"""Of workers: a Workload has room for 18 pod sets (docs/rules/objects.md#validation), and the head is one."""
+MOST_GROUPS = POD_SETS_AT_MOST - 1
+"""Of workers: of the pod sets for which a Workload has room (docs/rules/objects.md#validation) the head is one."""
 _SHUTDOWN = ("spec", "shutdownAfterJobFinishes")
 _SELECTOR = ("spec", "clusterSelector")
 _HEAD = "head"

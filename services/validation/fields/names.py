@@ -19,26 +19,21 @@ _PATH = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 
 def why_no_subdomain(text: str) -> list[str]:
     """What keeps a text from being a lowercase DNS subdomain."""
-    found: list[str] = []
-    if len(text) > _SUBDOMAIN_AT_MOST:
-        found.append(f"longer than {_SUBDOMAIN_AT_MOST} characters")
-    if _SUBDOMAIN.fullmatch(text) is None:
-        found.append(
-            "a DNS subdomain holds lower case letters, digits, '-' and '.', and begins and ends with one of the first two"
-        )
-    return found
+    words = (
+        "a DNS subdomain holds lower case letters, digits, '-' and '.', and begins and ends with one of the first two"
+    )
+    return _why_not(text, _SUBDOMAIN_AT_MOST, _SUBDOMAIN, words)
 
 
 def why_no_dns_label(text: str) -> list[str]:
     """What keeps a text from being a DNS label, as the names of pod sets are."""
-    found: list[str] = []
-    if len(text) > _SEGMENT_AT_MOST:
-        found.append(f"longer than {_SEGMENT_AT_MOST} characters")
-    if _DNS_LABEL.fullmatch(text) is None:
-        found.append(
-            "a DNS label holds lower case letters, digits and '-', and begins and ends with one of the first two"
-        )
-    return found
+    words = "a DNS label holds lower case letters, digits and '-', and begins and ends with one of the first two"
+    return _why_not(text, _SEGMENT_AT_MOST, _DNS_LABEL, words)
+
+
+def _why_not(text: str, most: int, form: re.Pattern[str], words: str) -> list[str]:
+    found = [f"longer than {most} characters"] if len(text) > most else []
+    return found if form.fullmatch(text) is not None else [*found, words]
 
 
 def is_extended(resource: str) -> bool:
