@@ -18,7 +18,6 @@ MEANT = {
     "written anew": "Kueue's webhook writes all of an object that it changes anything of, and the API server sees values that were not there",
     "variants from the beginning": "later versions of Kueue, whose rules kuelog has, try several flavors at once in queues alone that did so from the beginning",
     "its own parent": "Kueue takes a Cohort that is its own parent, and its queues take nothing in: docs/rules/objects.md#validation",
-    "pods that are there": "kuelog's webhook is asked about pods when they are made, Kueue's also when somebody changes them",
     "reserved nowhere": "Kueue's webhook dies of a Workload that holds quota and does not say where, so that its API server knows no answer",
     "admission to no queue": "Kueue takes an admission that names no ClusterQueue, to which v1beta1 has no translation",
     "said at once": "Kueue takes topology annotations that can't be read on a Deployment or StatefulSet, and refuses each of its pods; of a pod it takes no notice of its offset",
@@ -39,7 +38,7 @@ def apart(asked: Asked) -> Apart:
     """Compare what both have said."""
     there, here = asked.there, asked.here
     both = [f"Kueue: {_said(there)}", f"kuelog: {_said(here)}"]
-    if (there.by == "conflict" or "panic" in there.message) and "status.admission" in fields(here):
+    if (there.by == "conflict" or "panic" in there.message) and _reserves_nowhere(asked.drawn.value):
         return Apart(both, "reserved nowhere")
     if asked.drawn.part and fields(here) == {"status.admission.clusterQueue"}:
         return Apart(both, "admission to no queue")
@@ -50,10 +49,16 @@ def apart(asked: Asked) -> Apart:
         mine, others = fields(here), fields(there)
         if "schema" in (there.by, here.by) or mine == others:
             return Apart([])
-        return Apart(both, _name_of_refusals(mine, others))
+        return Apart(both, "runtime not read" if _asks_for_a_runtime(asked) else _name_of_refusals(mine, others))
     if "schema" in (there.by, here.by):
         return Apart(both, "written anew")
     return Apart(both, _name_of_refusal(asked) if there.taken is not None else _name_of_more(asked))
+
+
+def _reserves_nowhere(value: dict[str, Any]) -> bool:
+    status = value.get("status", {})
+    held = any(one["type"] == "QuotaReserved" and one["status"] == "True" for one in status.get("conditions", ()))
+    return held and "admission" not in status
 
 
 def _name_of_refusals(mine: set[str], others: set[str]) -> str:
@@ -86,13 +91,11 @@ def _name_of_refusal(asked: Asked) -> str:
 
 def _name_of_more(asked: Asked) -> str:
     """Why Kueue alone refuses it."""
-    match asked.drawn.value["kind"]:
-        case "TrainJob" if "runtime" in asked.there.message:
-            return "runtime not read"
-        case "Pod" if asked.drawn.before is not None:
-            return "pods that are there"
-        case _:
-            return ""
+    return "runtime not read" if _asks_for_a_runtime(asked) else ""
+
+
+def _asks_for_a_runtime(asked: Asked) -> bool:
+    return asked.drawn.value["kind"] == "TrainJob" and "runtime" in asked.there.message
 
 
 def _as_go_has_it(value: Any) -> Any:

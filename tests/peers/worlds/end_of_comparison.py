@@ -15,6 +15,7 @@ from tests.peers.worlds.standing import (
     had_a_turn_by_its_class,
     holds,
     is_blocked,
+    is_closed,
     is_led,
     lacks_pods,
     lacks_room,
@@ -126,14 +127,15 @@ def _why_no_place(world: World, number: int, before: Seen, there: Seen, here: Se
             return "less than nothing"
         if _has_left_domains(before, there, {there["workloads"][name]["door"] for name in only_here}):
             return "domains of another tree"
-    led = all(said[name] is None and is_led(world, name) for name in only_here)
+    led = all(is_led(world, name) and (said[name] is None or is_closed(said[name])) for name in only_here)
     return "led without a place" if led else ""
 
 
 def _holds_without_a_place(world: World, name: str, there: Seen) -> bool:
-    """Whether Kueue counts the quota of a leader and its workers of which it has never said anything."""
+    """Whether Kueue counts the quota of a leader and its workers of which it has said nothing since their queue is open."""
     mine = there["workloads"][name]
-    return is_led(world, name) and "QuotaReserved" not in mine["conditions"] and _reserves_more(there, mine["door"])
+    said = mine["conditions"].get("QuotaReserved")
+    return is_led(world, name) and (said is None or is_closed(said)) and _reserves_more(there, mine["door"])
 
 
 def _has_left_domains(before: Seen, there: Seen, doors: set[str]) -> bool:
