@@ -65,7 +65,10 @@ def _of_ray(one: Difference) -> str:
     match one.path:
         case ("jobs", _, "annotations", annotation) if annotation in _SIZES and one.here is None:
             return "sizes of clusters"
-        case ("jobs", _, "spec", "rayClusterSpec", *_, "schedulingGates") if one.here == [*_GATED, *(one.there or ())]:
+        case ("jobs", _, "spec", "rayClusterSpec" | "submitterPodTemplate", *_, "schedulingGates") if one.here == [
+            *_GATED,
+            *(one.there or ()),
+        ]:
             return "gate of its cluster"
         case ("workloads", _, "made", "podSets", "head", "template", "containers") if _but_for_autoscaler(one):
             return "autoscaler beside the head"

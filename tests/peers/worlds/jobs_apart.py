@@ -22,7 +22,7 @@ class JobsApart:
         """The name of a difference that is meant, as it was seen of both."""
         match one.path:
             case ("pods", name, "nodeSelector", *_):
-                return "order of pods" if _are_placed_alike(name, there, here) else ""
+                return _of_places(name, one, there, here)
             case ("workloads", name, "made", "podSets", *_) if one.there is None and _is_made_of_pods(name, here):
                 return "template of pods"
             case ("workloads", _, "made", "podSets", _, *rest) if tuple(rest[:2]) in _NOT_COMPARED:
@@ -34,8 +34,9 @@ class JobsApart:
             case ("workloads", name, "made", *_) | ("jobs", name, *_):
                 stopped = _was_evicted(name, there) or self._world.changes(name, "suspend")
                 return "restored again" if self._world.changes(name, "template") and stopped else ""
-            case ("workloads", name, "conditions", kind) if kind in _MADE_ANEW and one.there is None:
-                return "made anew" if _was_made_anew(name, here) else ""
+            case ("workloads", name, "conditions", kind) if kind in _MADE_ANEW:
+                told = one.there is None or _tells_of_other_pods(name, here)
+                return "made anew" if told and _was_made_anew(name, here) else ""
             case ("workloads", name, "evictions") | ("workloads", name, "checks", _):
                 return "made anew" if _was_made_anew(name, here) else ""
             case ("workloads", name, "requests" | "conditions", *_):
@@ -70,6 +71,19 @@ def _has_two_flavors(name: str, there: Seen) -> bool:
     return any(len(set(one["flavors"].values())) > 1 for one in pods.values())
 
 
+def _of_places(name: str, one: Difference, there: Seen, here: Seen) -> str:
+    """The name of a difference of where a pod may run."""
+    if _are_flavors_of_one(one, here):
+        return "order of flavors"
+    return "order of pods" if _are_placed_alike(name, there, here) else ""
+
+
+def _are_flavors_of_one(one: Difference, here: Seen) -> bool:
+    """Whether both sides name a flavor of the same pod set, which has more than one."""
+    pods = (found for workload in here["workloads"].values() for found in workload["pods"].values())
+    return one.there != one.here and any({one.there, one.here} <= set(found["flavors"].values()) for found in pods)
+
+
 def _was_evicted(name: str, there: Seen) -> bool:
     """Whether Kueue has evicted it."""
     return any(one["evictions"] for key, one in there["workloads"].items() if job_named(key) == job_named(name))
@@ -79,6 +93,12 @@ def _was_made_anew(name: str, here: Seen) -> bool:
     """Whether its job has asked for other pods while it ran."""
     found = here["workloads"].get(name, {"evictions": ()})
     return resizings(found) > 0
+
+
+def _tells_of_other_pods(name: str, here: Seen) -> bool:
+    """Whether its last eviction is that: under Kueue the Workload made anew may have been stopped by somebody else, or be the former one."""
+    evicted = here["workloads"].get(name, {"conditions": {}})["conditions"].get("Evicted", ["", "", ""])
+    return "The job asks for " in evicted[2]
 
 
 def _of_who_lacks_pods(one: Difference) -> str:
