@@ -62,7 +62,7 @@ class Ledger:
     """What is entered within a window, and what else was asked for."""
 
     def __init__(self, scope: LedgerScope = EVERYTHING) -> None:
-        self.window = scope.window
+        self.window, self.began = scope.window, scope.began
         self.unused = UnusedTime(scope.window, scope.cuts) if scope.cuts is not None else None
         self.cards = CardSide(scope, self.unused)
         self.holds = QuotaSide(scope)
