@@ -26,7 +26,6 @@ from events.workload import (
     AdoptedStatus,
     DecidedElsewhere,
     EvictionOrdered,
-    PodSetAssignment,
     PodsReclaimed,
     QuotaReleased,
     WorkloadChanged,
@@ -131,7 +130,7 @@ class Ledger:
             case DecidedElsewhere() if not self._variants.has(event.workload):
                 self._take_over(event, position)
             case WorkloadChanged():
-                self._workloads.change(event)
+                self._workloads.change(event, position.sequence)
             case WorkloadOwned():
                 self._own(event)
             case QuotaReserved():
@@ -249,25 +248,23 @@ class Ledger:
         self._adopt(event.workload, event.status, position)
 
     def _adopt(self, workload: str, adopted: AdoptedStatus, position: LogPosition) -> None:
-        attempt = self._attempt(workload, position, adopted.cluster_queue, adopted.assignments)
+        attempt = self._attempt(workload, adopted, position.sequence, None)
         if attempts.goes_on(attempt, adopted):
             self._note(attempt)
             asked = known.pod_sets if (known := self._workloads.about(workload)) is not None else ()
             self.holds.adopt(attempt, asked, adopted, caused("quota reserved", position))
 
     def _reserve(self, event: QuotaReserved, position: LogPosition, facts: int | None) -> None:
-        attempt = self._attempt(event.workload, position, event.cluster_queue, event.assignments)
+        attempt = self._attempt(event.workload, event, position.sequence, facts)
         self._note(attempt)
         if self._workloads.ended_unseen(event.workload, facts):
             attempt.finished = True
             return
         self.holds.hold(attempt, event.assignments, caused("quota reserved", position), facts)
 
-    def _attempt(
-        self, workload: str, position: LogPosition, queue: str, given: tuple[PodSetAssignment, ...]
-    ) -> Attempt:
-        cohort = self.quota.cohort_of(queue)
-        return attempts.attempt_of(workload, self._workloads.about(workload), position.sequence, queue, cohort, given)
+    def _attempt(self, workload: str, given: QuotaReserved | AdoptedStatus, number: int, facts: int | None) -> Attempt:
+        about, cohort = self._workloads.let_in(workload, facts), self.quota.cohort_of(given.cluster_queue)
+        return attempts.attempt_of(workload, about, number, given.cluster_queue, cohort, given.assignments)
 
     def _note(self, attempt: Attempt) -> None:
         holder = attempt.holder
