@@ -38,6 +38,7 @@ from projections.billing.cards.card_side import CardSide, OpenSlice
 from projections.billing.cards.strays import Strays
 from projections.billing.cards.unused_time import UnusedTime
 from projections.billing.entries import attempts
+from projections.billing.entries.asked import asked_of_cards
 from projections.billing.entries.attempts import Attempt, SliceKey
 from projections.billing.entries.billed_workloads import BilledWorkloads
 from projections.billing.entries.entry import AnyEntry, CardEntry, QuotaEntry, Waste, Window, caused
@@ -322,14 +323,15 @@ class Ledger:
             self._current.pop(old, None)
 
     def _give(self, event: DevicesReserved, position: LogPosition) -> None:
+        about = self._workloads.about(event.workload)
         attempt = self._attempts.get(event.workload, {}).get(event.reservation)
         if attempt is None:
-            about = self._workloads.about(event.workload)
             attempt = attempts.attempt_of(event.workload, about, event.reservation, "", "", ())
             self._attempts.setdefault(event.workload, {})[event.reservation] = attempt
         cause, keys = caused("reserved", position), list[SliceKey]()
         uses = attempts.uses_by_pod(event.placements)
         whole = self.cards.whole_nodes((uuid, use) for _, uuid, use in uses)
+        asked = asked_of_cards(event.placements, about, self._config, lambda uuid: self.cards.book.account(uuid).card)
         for placement, uuid, use in uses:
             key: SliceKey = (event.workload, event.reservation, placement.pod_set, placement.index, uuid)
             keys.append(key)
@@ -342,6 +344,7 @@ class Ledger:
                 use=use,
                 attempt=attempt,
                 node_cards=whole.get(uuid, 0),
+                asked=asked.get((placement.pod_set, placement.index, uuid)),
             )
             self.cards.close(uuid, key, cause)
             self.cards.open(uuid, key, slice_, cause)

@@ -70,6 +70,8 @@ def row_of(told: dict[str, str]) -> Row:
         account=told["BillingAccountId"],
         cost_center=told.get("x_CostCenter", ""),
         mapped=told["BillingAccountType"] == "Account",
+        asked=(int(told["x_MemMiBRequested"]), int(told["x_CoresPctRequested"])) if told["x_MemMiBRequested"] else None,
+        place_given=(told["RegionId"], told["AvailabilityZone"]),
         pricing=Fraction(told["PricingCurrencyEffectiveCost"]) if told.get("PricingCurrencyEffectiveCost") else None,
         tags=tuple((key, value) for key, value in json.loads(tags or "{}").items() if not key.startswith("kuelog/")),
     )

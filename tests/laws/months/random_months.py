@@ -165,7 +165,7 @@ class Months(Day):
         self.windows = self.chance.choice(((), (), ("night", "weekend")))
         self.operate(self.list(self.at - 1000))
         super().begin()
-        self.tell(FlavorObserved(name="spot", node_labels={"tier": "spot"}))
+        self.tell(FlavorObserved(name="spot", node_labels={"tier": "spot", "topology.kubernetes.io/region": "eu-1"}))
         self.tell(FlavorObserved(name="plain"))
         self.tell(NamespaceObserved(name="lab"))
         self.tell(LocalQueueObserved(namespace="lab", name="lq", cluster_queue="cq"))
