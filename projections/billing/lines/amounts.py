@@ -41,7 +41,8 @@ class Amount(msgspec.Struct, frozen=True, kw_only=True):
 def entered_amounts(ledger: Ledger, window: Window) -> Iterator[Amount]:
     """What people have entered as an amount of money within a window, each as a line."""
     for correction in ledger.prices.corrections:
-        event, prices = correction.event, ledger.prices.at(correction.at)
+        # Of an amount from before the first list begins that list says in which currency it is.
+        event, prices = correction.event, ledger.prices.at(correction.at) or next(iter(ledger.prices.lists), None)
         if event.amount and window.since <= correction.at < window.until:
             yield Amount(
                 kind=LineKind.CORRECTION,

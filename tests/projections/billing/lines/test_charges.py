@@ -290,6 +290,8 @@ def test_an_amount_that_somebody_entered_stands_in_the_bill_of_that_time(
         (LineKind.CORRECTION, "team", "EUR", MARCH, "wrong", "CONTROL/2")
     }
     assert [one.currency for one in entered_amounts(ledger(event, at=MARCH), window)] == [""] * len(found)
+    later = ledger(prices("list", 2 * MARCH), event, at=MARCH)
+    assert [one.currency for one in entered_amounts(later, window)] == ["EUR"] * len(found), "a bill has one currency"
 
 
 @pytest.mark.parametrize(
