@@ -132,6 +132,7 @@ def seen_in(life: Months) -> Counter[str]:
     seen["credits"] = seen.pop("credit", 0)
     seen["closed months"] = len(auditor.closed)
     seen["lost nodes"] = sum(b'"ready":false' in one for one in log[FACTS])
+    seen["jobs that moved"] = sum(b"WorkloadChanged.v1" in one for one in log[FACTS])
     for stored in log.values():
         times = [json.loads(one)["at"] for one in stored]
         seen["skewed messages"] += sum(a != b for a, b in zip(times, true_times(times), strict=True))

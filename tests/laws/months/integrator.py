@@ -351,7 +351,8 @@ class Reading:
         self.card_time: list[tuple[str, int, int, str, tuple[int, int, int], int, bool, str, str]] = []
         """Card, since, until, condition, totals, memory in use, whether it is held and nobody else can, model, flavor."""
         self.at = 0
-        self._queue: dict[str, str] = {}
+        self._queues: dict[str, list[tuple[int, str]]] = {}
+        """By workload: which facts have named which queue."""
         self._class: dict[str, str] = {}
         self._shapes: dict[str, dict[str, dict[str, Any]]] = {}
         self._labels: dict[str, tuple[tuple[str, str], ...]] = {}
@@ -395,19 +396,22 @@ class Reading:
         key = event.get("workload", "")
         ended: Attempt | None = None
         if what == "WorkloadSubmitted.v1":
-            self._queue.setdefault(key, event["spec"]["queue"])
+            self._queues.setdefault(key, [(0, event["spec"]["queue"])])
             self._shapes.setdefault(
                 key, {one["name"]: one["shape"]["containers"][0] for one in event["spec"]["pod_sets"]}
             )
             self._labels.setdefault(key, tuple(sorted(event["spec"].get("labels", {}).items())))
             self._class.setdefault(key, event["spec"].get("priority_class", {}).get("name", ""))
+        elif what == "WorkloadChanged.v1":
+            self._queues[key].append((place.sequence, event["spec"]["queue"]))
         elif what == "QuotaReserved.v1":
+            known = self._facts.get(place.stream, 0)
             account = Account(
                 key.split("/")[0],
                 key,
                 place.sequence,
                 event["cluster_queue"],
-                self._queue.get(key, ""),
+                max(one for one in self._queues.get(key, [(0, "")]) if one[0] <= known)[1],
                 self._class.get(key, ""),
                 self._labels.get(key, ()),
             )
