@@ -270,6 +270,8 @@ class MonthClosed(Event, frozen=True, kw_only=True, tag="MonthClosed.v1"):
     """Plain decimals by currency."""
     sha256: str
     """Of the FOCUS data set as CSV, with its invoice ids."""
+    form: int = 1
+    """Which columns that has: data sets of form 2 have more."""
     reason: str = ""
     author: str
     approvals: tuple[Approval, ...] = ()

@@ -26,7 +26,6 @@ from events.workload import (
     AdoptedStatus,
     DecidedElsewhere,
     EvictionOrdered,
-    PodSetAssignment,
     PodsReclaimed,
     QuotaReleased,
     WorkloadChanged,
@@ -39,6 +38,7 @@ from projections.billing.cards.card_side import CardSide, OpenSlice
 from projections.billing.cards.strays import Strays
 from projections.billing.cards.unused_time import UnusedTime
 from projections.billing.entries import attempts
+from projections.billing.entries.asked import asked_of_cards
 from projections.billing.entries.attempts import Attempt, SliceKey
 from projections.billing.entries.billed_workloads import BilledWorkloads
 from projections.billing.entries.entry import AnyEntry, CardEntry, QuotaEntry, Waste, Window, caused
@@ -62,7 +62,7 @@ class Ledger:
     """What is entered within a window, and what else was asked for."""
 
     def __init__(self, scope: LedgerScope = EVERYTHING) -> None:
-        self.window = scope.window
+        self.window, self.began = scope.window, scope.began
         self.unused = UnusedTime(scope.window, scope.cuts) if scope.cuts is not None else None
         self.cards = CardSide(scope, self.unused)
         self.holds = QuotaSide(scope)
@@ -131,7 +131,7 @@ class Ledger:
             case DecidedElsewhere() if not self._variants.has(event.workload):
                 self._take_over(event, position)
             case WorkloadChanged():
-                self._workloads.change(event)
+                self._workloads.change(event, position.sequence)
             case WorkloadOwned():
                 self._own(event)
             case QuotaReserved():
@@ -249,25 +249,23 @@ class Ledger:
         self._adopt(event.workload, event.status, position)
 
     def _adopt(self, workload: str, adopted: AdoptedStatus, position: LogPosition) -> None:
-        attempt = self._attempt(workload, position, adopted.cluster_queue, adopted.assignments)
+        attempt = self._attempt(workload, adopted, position.sequence, None)
         if attempts.goes_on(attempt, adopted):
             self._note(attempt)
             asked = known.pod_sets if (known := self._workloads.about(workload)) is not None else ()
             self.holds.adopt(attempt, asked, adopted, caused("quota reserved", position))
 
     def _reserve(self, event: QuotaReserved, position: LogPosition, facts: int | None) -> None:
-        attempt = self._attempt(event.workload, position, event.cluster_queue, event.assignments)
+        attempt = self._attempt(event.workload, event, position.sequence, facts)
         self._note(attempt)
         if self._workloads.ended_unseen(event.workload, facts):
             attempt.finished = True
             return
         self.holds.hold(attempt, event.assignments, caused("quota reserved", position), facts)
 
-    def _attempt(
-        self, workload: str, position: LogPosition, queue: str, given: tuple[PodSetAssignment, ...]
-    ) -> Attempt:
-        cohort = self.quota.cohort_of(queue)
-        return attempts.attempt_of(workload, self._workloads.about(workload), position.sequence, queue, cohort, given)
+    def _attempt(self, workload: str, given: QuotaReserved | AdoptedStatus, number: int, facts: int | None) -> Attempt:
+        about, cohort = self._workloads.let_in(workload, facts), self.quota.cohort_of(given.cluster_queue)
+        return attempts.attempt_of(workload, about, number, given.cluster_queue, cohort, given.assignments)
 
     def _note(self, attempt: Attempt) -> None:
         holder = attempt.holder
@@ -325,14 +323,15 @@ class Ledger:
             self._current.pop(old, None)
 
     def _give(self, event: DevicesReserved, position: LogPosition) -> None:
+        about = self._workloads.about(event.workload)
         attempt = self._attempts.get(event.workload, {}).get(event.reservation)
         if attempt is None:
-            about = self._workloads.about(event.workload)
             attempt = attempts.attempt_of(event.workload, about, event.reservation, "", "", ())
             self._attempts.setdefault(event.workload, {})[event.reservation] = attempt
         cause, keys = caused("reserved", position), list[SliceKey]()
         uses = attempts.uses_by_pod(event.placements)
         whole = self.cards.whole_nodes((uuid, use) for _, uuid, use in uses)
+        asked = asked_of_cards(event.placements, about, self._config, lambda uuid: self.cards.book.account(uuid).card)
         for placement, uuid, use in uses:
             key: SliceKey = (event.workload, event.reservation, placement.pod_set, placement.index, uuid)
             keys.append(key)
@@ -345,6 +344,7 @@ class Ledger:
                 use=use,
                 attempt=attempt,
                 node_cards=whole.get(uuid, 0),
+                asked=asked.get((placement.pod_set, placement.index, uuid)),
             )
             self.cards.close(uuid, key, cause)
             self.cards.open(uuid, key, slice_, cause)

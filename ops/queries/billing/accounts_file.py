@@ -4,8 +4,7 @@ from pathlib import Path
 
 from events.billing import AccountRule, AccountsSet
 from events.event import Millis
-from ops.files.reading import Unreadable, text_of, yaml_as_written
-from ops.queries.billing.entered_rows import rows_of
+from ops.queries.billing.entered_rows import rows_of, terms_of
 from ops.queries.billing.period import time
 from ops.queries.billing.problems import BillRefused
 
@@ -24,10 +23,7 @@ _SAYS = ("account", "accountLabel", "costCenter", "costCenterLabel")
 
 def read_accounts_file(path: Path, *, author: str, reason: str, now: Millis, first: Millis) -> AccountsSet:
     """The rules of a file; from now on, where it does not say from when. Raises `BillRefused`."""
-    try:
-        found = yaml_as_written(text_of(path))
-    except Unreadable as problem:
-        raise BillRefused(f"{path} can't be read: {problem.what}") from problem
+    found = terms_of(path)
     if not isinstance(found, dict) or not {"rules"} <= set(found) <= {"rules", "from"}:
         raise BillRefused(f"{path} has to be a mapping with rules, and with from where they do not begin now")
     rows = rows_of(path, "rules", found["rules"], needed=frozenset(), may=set(_WORDS))

@@ -16,6 +16,7 @@ from events.event import Millis
 from events.subjects import CONTROL
 from events.timestamp import format_timestamp, parse_timestamp
 from ops.queries.billing.focus import names_of, rows
+from ops.queries.billing.focus_columns import FORM
 from ops.queries.billing.message_times import message_times
 from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.reading import LogRead, ledger_of
@@ -215,6 +216,7 @@ def drawn_up(
         rows=count,
         totals={currency: decimal(amount, least=2) for currency, amount in found.total.items()},
         sha256=sha256,
+        form=FORM,
         author=author,
         reason=reason,
     )

@@ -4,10 +4,38 @@ from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
+import yaml
+
+from ops.files.reading import Unreadable, text_of, yaml_as_written, yaml_documents
 from ops.queries.billing.problems import BillRefused
 from projections.billing.terms.money import BadAmount, parse_money
 
 Row = dict[str, str]
+
+
+def terms_of(path: Path) -> Any:
+    """What a file has, each word and number as it is written, and no word of a mapping twice. Raises `BillRefused`."""
+    try:
+        text = text_of(path)
+        for document in yaml_documents(text):
+            _each_once(path, document)
+        return yaml_as_written(text)
+    except Unreadable as problem:
+        raise BillRefused(f"{path} can't be read: {problem.what}") from problem
+
+
+def _each_once(path: Path, node: yaml.Node) -> None:
+    """YAML has the last of two words of one name count: which of them was meant nobody knows."""
+    if isinstance(node, yaml.SequenceNode):
+        for one in node.value:
+            _each_once(path, one)
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                raise BillRefused(f"{path}: line {key.start_mark.line + 1}: {key.value} stands there twice")
+            seen.add(str(key.value))
+            _each_once(path, value)
 
 
 def rows_of(path: Path, name: str, found: object, *, needed: Set[str], may: Set[str] = frozenset()) -> list[Row]:

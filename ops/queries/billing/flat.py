@@ -70,18 +70,19 @@ def write_focus_parquet(path: Path, names: Sequence[str], rows: Iterable[Sequenc
         ColumnType.INTEGER: pa.int64(),
         ColumnType.TIME: pa.timestamp("ms", tz="UTC"),
     }
-    money = pa.decimal128(38, PLACES)
-    exact = pa.decimal128(38, QUANTITY_PLACES)
     columns = {one.name: one for one in ALL_COLUMNS}
     fields = [
-        (
-            one.name,
-            (exact if one.name.endswith("Quantity") else money) if one.kind is ColumnType.DECIMAL else kinds[one.kind],
-        )
+        (one.name, _decimal_type(one.name) if one.kind is ColumnType.DECIMAL else kinds[one.kind])
         for one in (columns[name] for name in names)
     ]
     schema = pa.schema(fields, metadata={"FocusVersion": FOCUS_VERSION, "DataGenerator": "kuelog"})
     _parquet(path, schema, rows)
+
+
+def _decimal_type(name: str) -> pa.DataType:
+    """Exact quantities, and prices that are exact in another currency, have more places than costs."""
+    places = QUANTITY_PLACES if name.endswith("Quantity") else 2 * PLACES if name.endswith("UnitPrice") else PLACES
+    return pa.decimal128(38, places)
 
 
 def _numbers(row: BillRow) -> Iterator[str]:

@@ -9,11 +9,11 @@ import msgspec
 from events.billing import Commitment, LineKind, Meter
 from events.event import Millis
 from events.timestamp import format_timestamp
-from ops.queries.billing.focus_columns import ALL_NAMES, BillPart, names_with
+from ops.queries.billing.focus_columns import ALL_NAMES, FORM, BillPart, names_with
 from projections.billing.entries.entry import AnyEntry, CardEntry, DeviceEntry, QuotaEntry, Window
 from projections.billing.ledger import Ledger
 from projections.billing.lines.amounts import Amount
-from projections.billing.lines.charge import Charge, Piece
+from projections.billing.lines.charge import Charge, Piece, flavor_of
 from projections.billing.lines.charged_lines import EVERYBODY, BilledTo, charged_lines
 from projections.billing.terms.accounts import Payer
 from projections.billing.terms.money import PLACES, decimal, quotient, times
@@ -41,6 +41,7 @@ _DETAILS = {
 }
 """What one unit of the price stands for. CoreCount is of CPUs to FOCUS, so cores of cards have a column of ours."""
 _SECOND: Millis = 1000
+_REGION, _ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 
 Row = tuple[str, ...]
 
@@ -69,6 +70,7 @@ def parts_of(ledger: Ledger) -> frozenset[BillPart]:
             (BillPart.EXCHANGE, any(one.event.billed_in for one in lists)),
             (BillPart.ACCOUNTS, bool(ledger.prices.accounts.lists.all)),
             (BillPart.COMMITMENTS, any(one.event.commitments for one in lists)),
+            (BillPart.REQUESTS, ledger.closed is None or ledger.closed.form >= FORM),
         )
         if wanted
     )
@@ -93,11 +95,22 @@ def rows(
             yield in_columns({**_EMPTY, **common, **_of_amount(line, ledger.invoice)})
         elif line.charges:
             piece = line.piece
-            bearing = {**common, **_invoice(ledger.invoice, piece.payer), **_of_piece(piece)}
+            bearing = {**common, **_invoice(ledger.invoice, piece.payer), **_of_piece(piece), **_place(ledger, piece)}
             for charge in line.charges:
                 # The columns of a charge are the same for each, so that one charge leaves nothing to the next.
                 bearing.update(_of_charge(piece, charge))
                 yield in_columns(_EMPTY | bearing)
+
+
+def _place(ledger: Ledger, piece: Piece) -> dict[str, str]:
+    """Where it was given, as the labels of its flavor say."""
+    flavor, labels = flavor_of(piece.entry), ledger.cards.flavor_labels
+    region = labels.value(flavor, _REGION, piece.since)
+    return {
+        "AvailabilityZone": labels.value(flavor, _ZONE, piece.since),
+        "RegionId": region,
+        "RegionName": region,
+    }
 
 
 def _invoice(invoice: str, payer: Payer) -> dict[str, str]:
@@ -185,17 +198,20 @@ def _of_devices(entry: DeviceEntry) -> dict[str, str]:
 
 
 def _of_card(entry: CardEntry) -> dict[str, str]:
-    slice_ = entry.slice
+    slice_, asked = entry.slice, entry.slice.asked
     return {
         "ResourceId": slice_.card.uuid,
         "ResourceName": f"{slice_.node}/{slice_.card.index}",
         "ResourceType": "GPU" if slice_.exclusive else "GPU slice",
         "x_CardCores": str(slice_.card.cores),
         "x_CoresPct": str(slice_.cores),
+        "x_CoresPctRequested": str(asked[1]) if asked is not None else "",
         "x_DeviceUuid": slice_.card.uuid,
         "x_Exclusive": "true" if slice_.exclusive else "false",
         "x_Flavor": slice_.flavor,
         "x_MemMiB": str(slice_.memory),
+        "x_MemMiBRequested": str(asked[0]) if asked is not None else "",
+        "x_MigProfile": slice_.profile,
         "x_Model": slice_.card.model,
         "x_Node": slice_.node,
     }

@@ -1,6 +1,6 @@
 """The columns of FOCUS 1.2 that a bill fills, with their types and rules, and the rules that hold between them.
 
-A data set of cards alone has the columns that it always had, so that months which were closed keep their bytes.
+A month that was closed has the columns of the form in which that was done, so that it keeps its bytes.
 """
 
 import re
@@ -10,6 +10,8 @@ from enum import Enum
 import msgspec
 
 FOCUS_VERSION = "1.2"
+FORM = 2
+"""That of data sets which are made now: with what was requested, and where it was given."""
 
 
 class ColumnType(Enum):
@@ -113,6 +115,8 @@ class BillPart(Enum):
     ACCOUNTS = "accounts"
     CLUSTERS = "clusters"
     COMMITMENTS = "commitments"
+    REQUESTS = "requests"
+    """Not of data sets of form 1, those of months that were closed before there was another."""
 
 
 OF_SOME: Mapping[BillPart, tuple[FocusColumn, ...]] = {
@@ -138,11 +142,19 @@ OF_SOME: Mapping[BillPart, tuple[FocusColumn, ...]] = {
         _column("CommitmentDiscountType", _S, "0"),
         _column("CommitmentDiscountUnit", _S, "0"),
     ),
+    BillPart.REQUESTS: (
+        _column("AvailabilityZone", _S, "0"),
+        _column("RegionId", _S, "0"),
+        _column("RegionName", _S, "0"),
+        _column("x_CoresPctRequested", _I, "0"),
+        _column("x_MemMiBRequested", _I, "0"),
+        _column("x_MigProfile", _S, "0"),
+    ),
 }
 """Columns that a data set has where what was entered needs them, so that months closed before keep their bytes."""
 ALL_COLUMNS: tuple[FocusColumn, ...] = (*COLUMNS, *(column for some in OF_SOME.values() for column in some))
 
-NAMES: tuple[str, ...] = tuple(column.name for column in COLUMNS)
+_FIRST_NAMES: tuple[str, ...] = tuple(column.name for column in COLUMNS)
 ALL_NAMES: tuple[str, ...] = tuple(sorted(column.name for column in ALL_COLUMNS))
 MANDATORY: tuple[str, ...] = tuple(column.name for column in COLUMNS if column.mandatory)
 
@@ -156,9 +168,13 @@ _UNIT = re.compile(r"^([A-Z][A-Za-z-]*-)?(Hours|Days|Months)$")
 
 
 def names_with(parts: Collection[BillPart]) -> tuple[str, ...]:
-    """The columns of a bill with these parts: those that every bill has, and theirs."""
+    """The columns of a bill with these parts: those that every bill has always had, and theirs."""
     more = [column.name for part in parts for column in OF_SOME[part]]
-    return tuple(sorted((*NAMES, *more))) if more else NAMES
+    return tuple(sorted((*_FIRST_NAMES, *more))) if more else _FIRST_NAMES
+
+
+NAMES = names_with((BillPart.REQUESTS,))
+"""The columns of a bill of cards alone, as it is made now."""
 
 
 def broken_rules(row: Mapping[str, str]) -> list[str]:
@@ -178,6 +194,7 @@ def broken_rules(row: Mapping[str, str]) -> list[str]:
         ("ConsumedQuantity", "ConsumedUnit"),
         ("PricingQuantity", "PricingUnit"),
         ("ResourceId", "ResourceType"),
+        *((("RegionId", "RegionName"),) if "RegionId" in row else ()),
     ):
         if bool(row[one]) != bool(row[other]):
             found.append(f"{one} and {other} go together")

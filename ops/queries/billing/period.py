@@ -3,13 +3,13 @@
 import re
 
 from events.event import Millis
-from events.timestamp import days_from_civil, format_timestamp
+from events.timestamp import civil_from_days, days_from_civil, format_timestamp
 from ops.queries.billing.problems import BillRefused
 from ops.queries.time_travel import BadTime, moment
 from projections.billing.entries.entry import Window
 from projections.calendar import DAY
 
-_DATE = re.compile(r"^(\d{4})-(\d\d)(?:-(\d\d))?$")
+_DATE = re.compile(r"(\d{4})-(\d\d)(?:-(\d\d))?", re.ASCII)
 
 
 def period(since: str, until: str, first: Millis, last: Millis) -> Window:
@@ -29,11 +29,12 @@ def period(since: str, until: str, first: Millis, last: Millis) -> Window:
 
 def time(text: str, first: Millis) -> Millis:
     """A moment: 2026-11, 2026-11-01, 2026-11-01T12:00:00Z, or +90s after the log began. Raises `BillRefused`."""
-    date = _DATE.match(text)
+    date = _DATE.fullmatch(text)
     if date is not None:
-        year, month, day = int(date.group(1)), int(date.group(2)), int(date.group(3) or 1)
-        if 1 <= month <= 12 and 1 <= day <= 31:  # noqa: PLR2004 - a calendar's
-            return days_from_civil(year, month, day) * DAY
+        civil = (int(date.group(1)), int(date.group(2)), int(date.group(3) or 1))
+        days = days_from_civil(*civil)
+        if civil_from_days(days) == civil:
+            return days * DAY
     try:
         return moment(text, first)
     except BadTime as bad:

@@ -6,7 +6,8 @@ from typing import Any, NoReturn
 
 from events.billing import LineKind, Meter, Price, PriceListSet, Spread
 from events.event import Millis
-from ops.files.reading import Unreadable, text_of, yaml_as_written
+from ops.queries.billing.entered_rows import terms_of
+from ops.queries.billing.minor_units import minor_places
 from ops.queries.billing.monthly_rows import commitments_of, discounts_of, minimums_of
 from ops.queries.billing.period import time
 from ops.queries.billing.problems import BillRefused
@@ -40,16 +41,13 @@ _CHARGEABLE = (LineKind.USAGE, LineKind.RESERVATION, LineKind.UNRESERVED)
 
 def read_price_file(path: Path, *, author: str, reason: str, now: Millis, first: Millis) -> PriceListSet:
     """The price list of a file; from now on, where it does not say from when. Raises `BillRefused`."""
-    try:
-        found = yaml_as_written(text_of(path))
-    except Unreadable as problem:
-        raise BillRefused(f"{path} can't be read: {problem.what}") from problem
+    found = terms_of(path)
     if not isinstance(found, dict):
         _refuse(path, "it", "has to be a mapping with name, currency and prices")
     _only(path, found, _TOP, "the price list")
     currency = currency_of(path, "currency", str(found.get("currency", "")))
     billed_in = currency_of(path, "billedIn", str(found["billedIn"])) if "billedIn" in found else ""
-    decimals = str(found.get("decimals", "2"))
+    decimals = str(found.get("decimals", minor_places(billed_in or currency)))
     if decimals not in {"0", "1", "2", "3", "4"}:
         _refuse(path, f"decimals {decimals!r}", "has to be 0 to 4")
     rows = found.get("prices") or []
@@ -150,7 +148,7 @@ def _several(words: Set[str]) -> str:
 
 def currency_of(where: object, name: str, text: str) -> str:
     """A currency's code. Raises `BillRefused`."""
-    if len(text) != len("EUR") or not text.isalpha() or not text.isupper():
+    if not (text.isascii() and text.isalpha() and text.isupper() and len(text) == len("EUR")):
         raise BillRefused(f"{where}: {name} {text!r} has to be an ISO 4217 code such as EUR")
     return text
 

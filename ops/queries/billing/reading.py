@@ -148,9 +148,10 @@ def seen(entries: Entries) -> tuple[Millis, Millis]:
 
 
 def scope_of(
-    entered: Sequence[Entry], window: Window, *, grain: Millis | None = None, wanted: Sequence[str] = ()
+    entries: Entries, window: Window, *, grain: Millis | None = None, wanted: Sequence[str] = ()
 ) -> LedgerScope:
     """What a ledger of a window is asked for, by what operators have entered on CONTROL."""
+    entered = entries.get(CONTROL, ())
     control, cuts, prices = Control(entered), list[Millis](), list[Price]()
     for entry, at in zip(entered, message_times(CONTROL, entered, control), strict=True):
         for one in opened(entry, control):
@@ -161,6 +162,7 @@ def scope_of(
     between = {Meter.IDLE, Meter.STRANDED, Meter.LENT}.intersection(price.meter for price in prices)
     return LedgerScope(
         window=window,
+        began=seen(entries)[0],
         grain=grain,
         wanted=frozenset(wanted),
         priced=frozenset(price.resource for price in prices if price.meter is Meter.QUOTA),
@@ -183,7 +185,7 @@ def ledger_of(
     `on_progress` gets every so often how many events are folded, `on_place` the place of each.
     """
     read = LogRead(upto={})
-    ledger = Ledger(scope_of(entries.get(CONTROL, ()), window or ALWAYS, grain=grain, wanted=wanted))
+    ledger = Ledger(scope_of(entries, window or ALWAYS, grain=grain, wanted=wanted))
     for count, (event, place, facts) in enumerate(events_in_order(entries, read), 1):
         ledger.fold(event, place, facts)
         if on_place is not None:

@@ -32,6 +32,8 @@ class OpenSlice(msgspec.Struct, kw_only=True):
     began: Cause | None = None
     node_cards: int = 0
     """How many cards its node had when its attempt was given all of them whole; 0 where it was not."""
+    asked: CardUse | None = None
+    """What its pod asked for, where that is known."""
 
 
 class CardSide:
@@ -223,6 +225,8 @@ class CardSide:
                 pod_set=slice_.pod_set,
                 index=slice_.index,
                 node_cards=slice_.node_cards,
+                asked=(slice_.asked.memory, slice_.asked.cores) if slice_.asked is not None else None,
+                profile=",".join(sorted({one.profile for one in slice_.use.instances})),
             ),
             since=began.at,
             until=until,

@@ -53,7 +53,9 @@ class About(msgspec.Struct, frozen=True, gc=False):
     def after(self, event: WorkloadChanged | WorkloadOwned) -> "About":
         """The workload in another queue, or with its job, which it had been made before: what begins or goes on then is billed so."""
         if isinstance(event, WorkloadChanged):
-            return msgspec.structs.replace(self, queue=event.spec.queue)
+            # The slices of an elastic job have pods of their own.
+            asked = self.pod_sets if event.spec.elastic else event.spec.pod_sets
+            return msgspec.structs.replace(self, queue=event.spec.queue, pod_sets=asked)
         job = job_behind(event.workload, event.owner)
         return msgspec.structs.replace(self, job=job, owner_kind=event.owner.kind)
 

@@ -32,10 +32,18 @@ class BilledWorkloads:
         self._ended: dict[str, int] = {}
         """By workload, the number of the fact that it is over or deleted."""
         self._deleted: dict[str, None] = {}
+        self._moved: dict[str, tuple[tuple[int, str], ...]] = {}
+        """By workload, the facts that named another queue since it was let in last, and the queue before each."""
 
     def about(self, workload: str) -> About | None:
         """To whom a workload is billed from now on, if it is known."""
         return self._about.get(workload)
+
+    def let_in(self, workload: str, facts: int | None) -> About | None:
+        """To whom it is billed when it is let in by who knew no fact above this number: in the queue that it was in for them."""
+        known, moved = self._about.get(workload), self._moved.pop(workload, ())
+        unseen = [queue for number, queue in moved if facts is not None and number > facts]
+        return replace(known, queue=unseen[0]) if known is not None and unseen else known
 
     def is_there(self, workload: str) -> bool:
         """Whether it was told, and not deleted since."""
@@ -44,6 +52,7 @@ class BilledWorkloads:
     def submit(self, event: WorkloadSubmitted) -> None:
         """Take up a workload; one of its name that was deleted was another."""
         self._deleted.pop(event.workload, None)
+        self._moved.pop(event.workload, None)
         self._about[event.workload] = About.of(event)
         self._ask(event)
         self._slices.hear(event)
@@ -54,13 +63,15 @@ class BilledWorkloads:
         if isinstance(event, WorkloadSliceSubmitted):
             self._waiting[event.replaces] = event.workload
 
-    def change(self, event: WorkloadChanged) -> None:
-        """A job asks for something else: so do all of its slices."""
+    def change(self, event: WorkloadChanged, number: int) -> None:
+        """A job asks for something else by the fact of this number: so do all of its slices."""
         last = self._slices.last(event.workload)
         self._ask(event)
         for key in {event.workload, last, self._waiting.get(last, last)}:
             if (known := self._about.get(key)) is not None:
-                self._about[key] = known.after(event)
+                self._about[key] = changed = known.after(event)
+                if changed.queue != known.queue:
+                    self._moved[key] = (*self._moved.get(key, ()), (number, known.queue))
 
     def _ask(self, event: WorkloadSubmitted | WorkloadChanged) -> None:
         if event.spec.elastic:
@@ -121,5 +132,5 @@ class BilledWorkloads:
 
     def forget(self, workload: str) -> None:
         """Let go of one of which nothing more is told."""
-        for known in (self._about, self._asked, self._ended, self._deleted, self._waiting):
+        for known in (self._about, self._asked, self._ended, self._deleted, self._waiting, self._moved):
             known.pop(workload, None)

@@ -57,6 +57,10 @@ class BilledSlice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     index: int = 0
     node_cards: int = 0
     """How many cards its node had when its attempt was given all of them whole; 0 where it was not."""
+    asked: tuple[int, int] | None = None
+    """The MiB and percent of cores that its pod asked for, where that is known."""
+    profile: str = ""
+    """Of which MIG profile it is, or of which, joined by commas."""
 
     @property
     def exclusive(self) -> bool:

@@ -13,6 +13,8 @@ class LedgerScope(msgspec.Struct, frozen=True, kw_only=True):
     """The time that entries are wanted of, and what else they are wanted for."""
 
     window: Window = ALWAYS
+    began: Millis = 0
+    """When the log begins: before that nothing of a month is missing."""
     grain: Millis | None = None
     """The stretches in which the time of cards is kept; None for the window as one."""
     wanted: frozenset[str] = frozenset()

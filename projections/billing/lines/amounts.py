@@ -41,7 +41,8 @@ class Amount(msgspec.Struct, frozen=True, kw_only=True):
 def entered_amounts(ledger: Ledger, window: Window) -> Iterator[Amount]:
     """What people have entered as an amount of money within a window, each as a line."""
     for correction in ledger.prices.corrections:
-        event, prices = correction.event, ledger.prices.at(correction.at)
+        # Of an amount from before the first list begins that list says in which currency it is.
+        event, prices = correction.event, ledger.prices.at(correction.at) or next(iter(ledger.prices.lists), None)
         if event.amount and window.since <= correction.at < window.until:
             yield Amount(
                 kind=LineKind.CORRECTION,
@@ -56,12 +57,16 @@ def entered_amounts(ledger: Ledger, window: Window) -> Iterator[Amount]:
             )
 
 
-def roundings(due: Mapping[DueKey, int], ledger: Ledger, mapped: Collection[DueKey]) -> Iterator[Amount]:
+def roundings(
+    due: Mapping[DueKey, int], ledger: Ledger, window: Window, mapped: Collection[DueKey]
+) -> Iterator[Amount]:
     """What each account's total of a month lacks to whole minor units, as lines of their own. Rules name those that are `mapped`.
 
     Rule: docs/rules/billing.md#money
     """
     for (account, month), total in sorted(due.items()):
+        if not _has_all(window, ledger, month):
+            continue
         prices = ledger.prices.at(month_after(month) - 1) or ledger.prices.at(ledger.at)
         if prices is None:
             continue
@@ -78,3 +83,8 @@ def roundings(due: Mapping[DueKey, int], ledger: Ledger, mapped: Collection[DueK
                 about=month,
                 text=f"Rounded to {prices.event.decimals} places",
             )
+
+
+def _has_all(window: Window, ledger: Ledger, month: Millis) -> bool:
+    """Whether a window has all of a month that the log has: the sum of a part of it is nothing that anybody pays."""
+    return window.since <= max(month, ledger.began) and window.until >= min(month_after(month), ledger.at)

@@ -106,7 +106,7 @@ def charged_lines(ledger: Ledger, window: Window, of: BilledTo = EVERYBODY) -> I
         yield from booked(_learnt_amounts(ledger.carried), learnt=True)
     own = {key: owed - dues.learnt.get(key, 0) for key, owed in dues.whole(of).items()}
     yield from booked(monthly_terms(ledger, own, window, dues.mapped))
-    yield from roundings(dues.whole(of), ledger, dues.mapped)
+    yield from roundings(dues.whole(of), ledger, window, dues.mapped)
 
 
 def _due(piece: Piece) -> DueKey:

@@ -1,7 +1,8 @@
 """Who has how much of whom of one flavor and resource within one tree of quota, kept as queues use more or less.
 
 A queue borrows what it uses beyond its own nominal quota. It is lent by the members of its tree that leave nominal quota unused and may
-lend it, in proportion to what they leave; fractions go to the largest remainders, of equals to the first by name.
+lend it, in proportion to what they leave; fractions go to the largest remainders, of equals to the first by name. Members of a cohort
+that has a lending limit have of each other first, without it; of what they leave then, the rest of the tree has no more than the limit.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,11 +23,20 @@ Pair = tuple[str, str]
 
 
 class LendingMember(msgspec.Struct, frozen=True):
-    """A queue or a cohort of a tree: its nominal quota, and the most that it lends."""
+    """A queue or a cohort of a tree: its nominal quota, the most that it lends, and the innermost limited cohort that it is in."""
 
     name: str
     nominal: int = 0
     limit: int | None = None
+    within: str = ""
+
+
+class LendingBound(msgspec.Struct, frozen=True):
+    """A cohort with a lending limit, and the next such cohort that it is in; none for the whole tree."""
+
+    name: str
+    limit: int
+    within: str = ""
 
 
 class LendingColumn:
@@ -36,9 +46,15 @@ class LendingColumn:
     """
 
     def __init__(
-        self, members: Sequence[LendingMember], used: Mapping[str, int], window: Window, cuts: TimeCuts | None
+        self,
+        members: Sequence[LendingMember],
+        used: Mapping[str, int],
+        window: Window,
+        cuts: TimeCuts | None,
+        bounds: Sequence[LendingBound] = (),
     ) -> None:
-        self._members, self._window, self._cuts = members, window, cuts
+        """`bounds` has inner cohorts before those that they are in."""
+        self._members, self._window, self._cuts, self._bounds = members, window, cuts, bounds
         self._places = {one.name: place for place, one in enumerate(members)}
         self._left = [one.nominal - used.get(one.name, 0) for one in members]
         self._over = sum(left < 0 for left in self._left)
@@ -111,15 +127,33 @@ class LendingColumn:
 
     def _find(self, at: Millis) -> None:
         self._since = max(at, self._settled)
-        members, left = self._members, self._left
-        wants = [(members[place].name, -rest) for place, rest in enumerate(left) if rest < 0]
-        spare = {
-            members[place].name: rest if (limit := members[place].limit) is None else min(rest, limit)
-            for place, rest in enumerate(left)
-            if rest > 0
-        }
-        total = sum(amount for _, amount in wants)
-        self._pairs = _pair_up(wants, _share_out(total, spare)) if wants else []
+        wants: dict[str, list[tuple[str, int]]] = {}
+        spare: dict[str, dict[str, int]] = {}
+        for one, rest in zip(self._members, self._left, strict=True):
+            if rest < 0:
+                wants.setdefault(one.within, []).append((one.name, -rest))
+            elif rest > 0:
+                spare.setdefault(one.within, {})[one.name] = rest if one.limit is None else min(rest, one.limit)
+        self._pairs = []
+        for bound in self._bounds:
+            found, missing, left = _settle_among(wants.get(bound.name, []), spare.get(bound.name, {}))
+            self._pairs += found
+            wants.setdefault(bound.within, []).extend(missing)
+            spare.setdefault(bound.within, {}).update(in_proportion(min(bound.limit, sum(left.values())), left))
+        found, missing, _ = _settle_among(wants.get("", []), spare.get("", {}))
+        self._pairs += [*found, *(((borrower, NOBODY), amount) for borrower, amount in missing)]
+
+
+def _settle_among(
+    wants: list[tuple[str, int]], spare: dict[str, int]
+) -> tuple[list[tuple[Pair, int]], list[tuple[str, int]], dict[str, int]]:
+    """Who has what of whom among themselves, who lacks how much after that, and who has how much to spare."""
+    pairs = _pair_up(wants, _share_out(sum(amount for _, amount in wants), spare)) if wants else []
+    missing = [(borrower, amount) for (borrower, lender), amount in pairs if lender == NOBODY]
+    found, left = [(pair, amount) for pair, amount in pairs if pair[1] != NOBODY], dict(spare)
+    for (_, lender), amount in found:
+        left[lender] -= amount
+    return found, missing, left
 
 
 def _share_out(amount: int, spare: dict[str, int]) -> list[tuple[str, int]]:

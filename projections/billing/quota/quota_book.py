@@ -4,13 +4,15 @@ Who borrows of whom is found in `lending_column.py`. What the console shows of b
 which serves with its own quota first (`projections/quota/borrowing_flows.py`).
 """
 
+from collections.abc import Iterator
+
 import msgspec
 
 from events.event import Millis
 from events.quota import ClusterQueueObserved, CohortObserved, ResourceGroup
 from projections.billing.entries.entry import Window
 from projections.billing.entries.time_cuts import TimeCuts
-from projections.billing.quota.lending_column import LendingColumn, LendingMember
+from projections.billing.quota.lending_column import LendingBound, LendingColumn, LendingMember
 from projections.billing.quota.quota_times import QuotaTimes
 from projections.quota.columns import FlavorResource
 
@@ -39,8 +41,14 @@ class _Member(msgspec.Struct):
     """A queue or a cohort of a tree, with its quotas: nominal, and the most that it lends."""
 
     name: str
-    root: str
+    above: tuple[str, ...]
+    """The cohorts that it is in, the innermost first; a cohort is in itself."""
     quotas: dict[FlavorResource, tuple[int, int | None]]
+
+    @property
+    def root(self) -> str:
+        """The name of its tree."""
+        return COHORT + self.above[-1] if self.above else self.name
 
 
 class QuotaBook:
@@ -52,6 +60,7 @@ class QuotaBook:
         self.times = QuotaTimes()
         self._queues: dict[str, ClusterQueueObserved] = {}
         self._cohorts: dict[str, CohortObserved] = {}
+        self._cohort_quotas: dict[str, dict[FlavorResource, tuple[int, int | None]]] = {}
         self._members: dict[str, _Member] = {}
         self._trees: dict[str, list[_Member]] = {}
         self._used: dict[FlavorResource, dict[str, int]] = {}
@@ -155,14 +164,34 @@ class QuotaBook:
         found.change(queue, amount, at)
 
     def _begin(self, tree: str, column: FlavorResource, at: Millis) -> LendingColumn:
-        members = [
-            LendingMember(one.name, *one.quotas.get(column, (0, None)))
-            for one in self._trees.get(tree) or [_Member(tree, tree, {})]
-        ]
-        found = LendingColumn(members, self._used.get(column, {}), self.window, self.cuts)
+        of_tree = self._trees.get(tree) or [_Member(tree, (), {})]
+        members = [self._lending_member(one, column) for one in of_tree]
+        used = self._used.get(column, {})
+        found = LendingColumn(members, used, self.window, self.cuts, self._bounds(of_tree, column))
         found.begin(at, self._settled.get((tree, column), 0))
         self._columns[tree, column] = found
         return found
+
+    def _lending_member(self, member: _Member, column: FlavorResource) -> LendingMember:
+        nominal, limit = member.quotas.get(column, (0, None))
+        if member.name.startswith(COHORT):
+            limit = None  # It is for all of the cohort, and for others alone.
+        return LendingMember(member.name, nominal, limit, next(self._limited(member.above, column), ""))
+
+    def _bounds(self, members: list[_Member], column: FlavorResource) -> list[LendingBound]:
+        """Cohorts with a lending limit, those that are deeper in the tree first."""
+        found: list[LendingBound] = []
+        for one in sorted(members, key=lambda one: (-len(one.above), one.name)):
+            limit = one.quotas.get(column, (0, None))[1]
+            if one.name.startswith(COHORT) and limit is not None:
+                found.append(LendingBound(one.name, limit, next(self._limited(one.above[1:], column), "")))
+        return found
+
+    def _limited(self, cohorts: tuple[str, ...], column: FlavorResource) -> Iterator[str]:
+        for name in cohorts:
+            known = self._cohort_quotas.get(name, {}).get(column)
+            if known is not None and known[1] is not None:
+                yield COHORT + name
 
     def _regrow(self, at: Millis) -> None:
         """The quota tree has changed: sum up until now, and find every borrower and lender anew."""
@@ -172,13 +201,11 @@ class QuotaBook:
             self._past.append((column, lending))
         self._columns.clear()
         self._members = {
-            name: _Member(name, self._root(queue.cohort) or name, _quotas(queue.groups))
+            name: _Member(name, self._above(queue.cohort), _quotas(queue.groups))
             for name, queue in sorted(self._queues.items())
         }
-        cohorts = [
-            _Member(COHORT + name, self._root(name), _quotas(cohort.groups))
-            for name, cohort in sorted(self._cohorts.items())
-        ]
+        self._cohort_quotas = {name: _quotas(cohort.groups) for name, cohort in sorted(self._cohorts.items())}
+        cohorts = [_Member(COHORT + name, self._above(name), quotas) for name, quotas in self._cohort_quotas.items()]
         self._trees = {}
         for member in (*self._members.values(), *cohorts):
             self._trees.setdefault(member.root, []).append(member)
@@ -186,15 +213,13 @@ class QuotaBook:
             for tree in sorted({self._members[name].root if name in self._members else name for name in used}):
                 self._begin(tree, column, at)
 
-    def _root(self, cohort: str) -> str:
-        seen: set[str] = set()
-        while cohort and cohort not in seen:
-            seen.add(cohort)
-            parent = self._cohorts[cohort].parent if cohort in self._cohorts else ""
-            if not parent:
-                break
-            cohort = parent
-        return COHORT + cohort if cohort else ""
+    def _above(self, cohort: str) -> tuple[str, ...]:
+        """A cohort and those that it is in, up to the root of the tree."""
+        found: list[str] = []
+        while cohort and cohort not in found:
+            found.append(cohort)
+            cohort = self._cohorts[cohort].parent if cohort in self._cohorts else ""
+        return tuple(found)
 
 
 def _quotas(groups: tuple[ResourceGroup, ...]) -> dict[FlavorResource, tuple[int, int | None]]:

@@ -21,11 +21,16 @@ class FlavorLabels:
 
     def having(self, flavor: str, wanted: tuple[str, ...], at: Millis) -> tuple[str, ...]:
         """Those of the wanted labels, written as key=value, that it has at a moment."""
-        known = self._known.get(flavor)
-        if not wanted or known is None:
-            return ()
-        labels = known[max(bisect_right(known, at, key=lambda one: one[0]) - 1, 0)][1]
+        labels = self._at(flavor, at) if wanted else {}
         return tuple(one for one in wanted if labels.get(one.partition("=")[0]) == one.partition("=")[2])
+
+    def value(self, flavor: str, key: str, at: Millis) -> str:
+        """What a label of it says at a moment; empty where it has none of that key."""
+        return self._at(flavor, at).get(key, "")
+
+    def _at(self, flavor: str, at: Millis) -> Labels:
+        known = self._known.get(flavor)
+        return known[max(bisect_right(known, at, key=lambda one: one[0]) - 1, 0)][1] if known is not None else {}
 
     def cuts(self, flavor: str, since: Millis, until: Millis) -> list[Millis]:
         """When its labels change between two times."""

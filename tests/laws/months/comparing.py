@@ -70,6 +70,8 @@ def row_of(told: dict[str, str]) -> Row:
         account=told["BillingAccountId"],
         cost_center=told.get("x_CostCenter", ""),
         mapped=told["BillingAccountType"] == "Account",
+        asked=(int(told["x_MemMiBRequested"]), int(told["x_CoresPctRequested"])) if told["x_MemMiBRequested"] else None,
+        place_given=(told["RegionId"], told["AvailabilityZone"]),
         pricing=Fraction(told["PricingCurrencyEffectiveCost"]) if told.get("PricingCurrencyEffectiveCost") else None,
         tags=tuple((key, value) for key, value in json.loads(tags or "{}").items() if not key.startswith("kuelog/")),
     )
@@ -130,6 +132,7 @@ def seen_in(life: Months) -> Counter[str]:
     seen["credits"] = seen.pop("credit", 0)
     seen["closed months"] = len(auditor.closed)
     seen["lost nodes"] = sum(b'"ready":false' in one for one in log[FACTS])
+    seen["jobs that moved"] = sum(b"WorkloadChanged.v1" in one for one in log[FACTS])
     for stored in log.values():
         times = [json.loads(one)["at"] for one in stored]
         seen["skewed messages"] += sum(a != b for a, b in zip(times, true_times(times), strict=True))

@@ -57,6 +57,8 @@ class Line(NamedTuple):
     amount: int = 0
     node_cards: int = 0
     """How many cards its node had when all of them were given to its attempt whole."""
+    asked: tuple[int, int] | None = None
+    """MiB and percent of cores that the pod had asked for of this card; nothing of what no reservation has."""
 
     @property
     def exclusive(self) -> bool:
@@ -119,6 +121,9 @@ class Row(NamedTuple):
     cost_center: str = ""
     mapped: bool = False
     """Whether a rule says that the account pays."""
+    asked: tuple[int, int] | None = None
+    place_given: tuple[str, str] = ("", "")
+    """Region and zone, as the labels of the flavor say."""
     pricing: Fraction | None = None
     """What the prices themselves come to, where the bill is in another currency."""
 
@@ -219,6 +224,8 @@ class Attempt:
         self.stopped = ""
         self.lines: list[Line] = []
         self.placements: tuple[dict[str, Any], ...] = ()
+        self.asked: dict[str, dict[str, Any]] = {}
+        """By pod set, what its container asks for."""
         self.nodes: dict[str, int] = {}
         """By card of a node that was given to it as a whole, how many cards that has."""
         self.quota: Counter[tuple[str, str]] = Counter()
@@ -240,6 +247,7 @@ class Held(NamedTuple):
     kind: str
     amounts: tuple[int, int, int]
     node_cards: int = 0
+    asked: tuple[int, int] | None = None
 
 
 def is_card(resource: str) -> bool:
@@ -272,6 +280,16 @@ def sum_of(shares: Sequence[Mapping[str, Any]]) -> Uses:
         memory, cores, slots = found.get(share["uuid"], (0, 0, 0))
         found[share["uuid"]] = (memory + share["memory"], cores + share["cores"], slots + share.get("slots", 1))
     return found
+
+
+def asked_of(container: Mapping[str, Any] | None, whole: int) -> tuple[int, int] | None:
+    """MiB and percent of cores of each card: the memory that is named, or so many percent of it, or all."""
+    if container is None:
+        return None
+    wanted = {**container.get("requests", {}), **container.get("limits", {})}
+    percent = int(wanted.get("nvidia.com/gpumem-percentage", 100))
+    memory = int(wanted.get("nvidia.com/gpumem", 0)) or whole * percent // 100
+    return memory, int(wanted.get("nvidia.com/gpucores", 0))
 
 
 Holding = dict[str, dict[tuple[Any, ...], tuple[Held, Account, Attempt | None, str]]]
@@ -333,8 +351,10 @@ class Reading:
         self.card_time: list[tuple[str, int, int, str, tuple[int, int, int], int, bool, str, str]] = []
         """Card, since, until, condition, totals, memory in use, whether it is held and nobody else can, model, flavor."""
         self.at = 0
-        self._queue: dict[str, str] = {}
+        self._queues: dict[str, list[tuple[int, str]]] = {}
+        """By workload: which facts have named which queue."""
         self._class: dict[str, str] = {}
+        self._shapes: dict[str, dict[str, dict[str, Any]]] = {}
         self._labels: dict[str, tuple[tuple[str, str], ...]] = {}
         self._attempts: dict[tuple[str, int], Attempt] = {}
         self._current: dict[str, Attempt] = {}
@@ -376,16 +396,22 @@ class Reading:
         key = event.get("workload", "")
         ended: Attempt | None = None
         if what == "WorkloadSubmitted.v1":
-            self._queue.setdefault(key, event["spec"]["queue"])
+            self._queues.setdefault(key, [(0, event["spec"]["queue"])])
+            self._shapes.setdefault(
+                key, {one["name"]: one["shape"]["containers"][0] for one in event["spec"]["pod_sets"]}
+            )
             self._labels.setdefault(key, tuple(sorted(event["spec"].get("labels", {}).items())))
             self._class.setdefault(key, event["spec"].get("priority_class", {}).get("name", ""))
+        elif what == "WorkloadChanged.v1":
+            self._queues[key].append((place.sequence, event["spec"]["queue"]))
         elif what == "QuotaReserved.v1":
+            known = self._facts.get(place.stream, 0)
             account = Account(
                 key.split("/")[0],
                 key,
                 place.sequence,
                 event["cluster_queue"],
-                self._queue.get(key, ""),
+                max(one for one in self._queues.get(key, [(0, "")]) if one[0] <= known)[1],
                 self._class.get(key, ""),
                 self._labels.get(key, ()),
             )
@@ -415,6 +441,7 @@ class Reading:
         elif what == "DevicesReserved.v1":
             attempt = self._attempts[key, event["reservation"]]
             attempt.placements = tuple(event["placements"])
+            attempt.asked = self._shapes.get(key, {})
             attempt.nodes = self._whole_nodes(attempt)
             self._strayed[key] = attempt.account._replace(attempt=0)
         elif what == "DevicesReleased.v1":
@@ -548,6 +575,10 @@ class Reading:
         elif event["type"] == "CorrectionEntered.v1":
             self.corrections.append(Correction(place.at, where, event))
 
+    def place_of(self, flavor: str) -> tuple[str, str]:
+        labels = self._flavors.get(flavor, {})
+        return labels.get("topology.kubernetes.io/region", ""), labels.get("topology.kubernetes.io/zone", "")
+
     def labels_of(self, flavor: str) -> dict[str, str]:
         return self._flavors.get(flavor, {})
 
@@ -615,7 +646,9 @@ class Reading:
                     key = (workload, number, one["pod_set"], one["index"])
                     kind = "usage" if attempt.admitted else "reservation"
                     flavor = attempt.flavors[one["pod_set"]]
-                    held_now = Held(kind, amounts, attempt.nodes.get(card, 0))
+                    whole = self._stands.get(card, GONE).whole[0]
+                    asked = asked_of(attempt.asked.get(one["pod_set"]), whole)
+                    held_now = Held(kind, amounts, attempt.nodes.get(card, 0), asked)
                     found.setdefault(card, {})[key] = (held_now, attempt.account, attempt, flavor)
                     weigh(reserved, workload, card, amounts)
         held: dict[str, Counter[tuple[str, int]]] = {}
@@ -663,6 +696,7 @@ class Reading:
             began=began[1],
             over=over,
             node_cards=held.node_cards,
+            asked=held.asked,
         )
         self.lines.append(line)
         if attempt is not None and over:
@@ -1142,6 +1176,8 @@ def rows_of(part: Part, reading: Reading) -> Iterator[Row]:
             account=part.payer.account,
             cost_center=part.payer.cost_center,
             mapped=part.payer.mapped,
+            asked=line.asked,
+            place_given=reading.place_of(line.flavor),
             pricing=round(agreed * quantity, 10) if "billed_in" in event else None,
         )
 

@@ -36,7 +36,7 @@ from events.quota import (
 )
 from events.subjects import CONTROL, FACTS
 from events.timestamp import parse_timestamp
-from events.workload import PriorityRef, WorkloadSubmitted
+from events.workload import PriorityRef, WorkloadChanged, WorkloadSubmitted
 from ops.queries.billing.closed_months import month_ledger, statement, upto, window_of
 from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.zone_clocks import offsets_of
@@ -91,6 +91,8 @@ class Months(Day):
         pick = self.chance.choice
         self.more = Random(seed + 1_000_000)
         """For what operators enter besides prices."""
+        self.movers = Random(seed + 2_000_000)
+        """For jobs that come to name another queue."""
         self.offset = {name: pick((0, 0, 0, 7, -7, 2000, -2000)) for name in (FACTS, PARTITION, DEVICES)}
         """By how many milliseconds the clocks of those who write there are wrong all the time."""
         self.jumps = pick((0, 0, 0.02, 0.1))
@@ -101,7 +103,12 @@ class Months(Day):
         self.at = parse_timestamp(f"{MONTHS[0]}-18T00:00:00Z")
 
     def submit(self) -> None:
-        """Now and then somebody wants a whole node: both of its cards."""
+        """Now and then somebody wants a whole node: both of its cards; and some job is to be in another queue."""
+        there = [key for key, one in sorted(self.world.workloads.items()) if not one.finished]
+        if there and self.movers.random() < 0.3:
+            key = self.movers.choice(there)
+            spec = replace(self.world.workloads[key].spec, queue=self.movers.choice(("lq", "lq2")))
+            self.tell(WorkloadChanged(workload=key, generation=1, spec=spec))
         if self.more.random() < 0.3:
             self.jobs += 1
             name, queue = f"j{self.jobs}", self.more.choice(("lq", "lq2"))
@@ -165,7 +172,7 @@ class Months(Day):
         self.windows = self.chance.choice(((), (), ("night", "weekend")))
         self.operate(self.list(self.at - 1000))
         super().begin()
-        self.tell(FlavorObserved(name="spot", node_labels={"tier": "spot"}))
+        self.tell(FlavorObserved(name="spot", node_labels={"tier": "spot", "topology.kubernetes.io/region": "eu-1"}))
         self.tell(FlavorObserved(name="plain"))
         self.tell(NamespaceObserved(name="lab"))
         self.tell(LocalQueueObserved(namespace="lab", name="lq", cluster_queue="cq"))

@@ -45,7 +45,14 @@ def test_the_months_have_what_they_should() -> None:
             "lists with tags",
         ),
         *("idle", "stranded", "discount", "commitment", "covered", "minimum"),
-        *("accounts", "rates of exchange", "whole nodes", "cost centres", "bills in another currency"),
+        *(
+            "accounts",
+            "rates of exchange",
+            "whole nodes",
+            "cost centres",
+            "bills in another currency",
+            "jobs that moved",
+        ),
         *("OVER", "STRANDED", "IDLE", "CORDONED", "UNHEALTHY", "LOST", "USED"),
     }
     assert {what for what in wanted if not seen[what]} == set()

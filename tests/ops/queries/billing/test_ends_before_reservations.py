@@ -1,4 +1,4 @@
-"""What is billed where a workload was let in by who did not know yet that it was over."""
+"""What is billed where a workload was let in by who did not know yet that it was over, had pods that were done or named another queue."""
 
 import pytest
 from msgspec.structs import replace
@@ -14,6 +14,7 @@ from events.subjects import CONTROL, FACTS
 from events.workload import (
     PodSetAssignment,
     PodsReclaimed,
+    WorkloadChanged,
     WorkloadDeleted,
     WorkloadFinished,
     WorkloadSpec,
@@ -101,3 +102,23 @@ def test_pods_that_were_done_before_anybody_knew_who_let_them_in_are_not_billed(
     told = facts((0, SUBMITTED), (2000, done), (HOUR, WorkloadFinished(workload=KEY, reason="Succeeded")))
     assert billed(told, (2003, 1, LET_IN)) == [("u1", 2, 2003, HOUR)]
     assert billed(told, (2003, 2, LET_IN)) == [("u1", 8, 2003, HOUR)], "it was let in without those that were done"
+
+
+def queues(told: list[Entry], *made: tuple[Millis, int, tuple[AnyEvent, ...]]) -> list[tuple[str, int]]:
+    """Of each entry of quota the local queue that is named, and from when."""
+    log = {CONTROL: commits(CONTROL, (0, 0, (PRICES,))), FACTS: told, "LOG_0": commits("LOG_0", *made)}
+    ledger, _ = ledger_of(log)
+    return [(one.holder.local_queue, one.since) for one in ledger.quota_entries]
+
+
+def changed(queue: str) -> WorkloadChanged:
+    return WorkloadChanged(workload=KEY, generation=2, spec=replace(SUBMITTED.spec, queue=queue))
+
+
+def test_a_line_names_the_queue_through_which_the_quota_was_given_whatever_the_job_names_by_then() -> None:
+    told = facts((0, SUBMITTED), (2000, changed("other")), (2001, changed("third")), (HOUR, SUBMITTED))
+    assert queues(told, (2003, 1, LET_IN)) == [("lq", 2003)]
+    assert queues(told, (2003, 2, LET_IN)) == [("other", 2003)]
+    assert queues(told, (2003, 3, LET_IN)) == [("third", 2003)]
+    assert queues(told, (1000, 1, LET_IN)) == [("lq", 1000)], "it stays in its queue while it holds that"
+    assert queues(told, (2003, 1, LET_IN), (3000, 3, LET_IN)) == [("lq", 2003), ("third", 3000)]

@@ -9,6 +9,7 @@ from events.application import DecisionApplied
 from events.codec import encode
 from events.commit import Sighting
 from events.subjects import CONTROL, FACTS
+from events.timestamp import format_timestamp
 from ops.queries.billing.message_times import in_order
 from ops.queries.billing.period import period, time
 from ops.queries.billing.price_file import read_price_file
@@ -81,6 +82,13 @@ def test_periods_are_months_days_and_moments() -> None:
         period("2026-11", "2026-11", 0, 0)
 
 
+@pytest.mark.parametrize("date", ["2026-02-29", "2026-04-31", "2026-11-00", "2026-13", "0000-00-00", "2026-١١"])
+def test_a_day_that_no_calendar_has_is_no_day_of_the_month_after_it(date: str) -> None:
+    with pytest.raises(BillRefused, match="is no time"):
+        time(date, 0)
+    assert format_timestamp(time("2028-02-29", 0)) == "2028-02-29T00:00:00Z"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -99,6 +107,9 @@ def test_periods_are_months_days_and_moments() -> None:
         ("currency: EUR\nprices: [{meter: memory, price: 1}, {meter: memory, price: 2}]", "is priced twice"),
         ("currency: EUR\ncharges: [idle]\nprices: [{meter: memory, price: 1}]", "has to be among usage"),
         ("currency: EUR\nfrom: soon\nprices: [{meter: memory, price: 1}]", "is no time"),
+        ("currency: ÄÖÜ\nprices: [{meter: memory, price: 1}]", "ISO 4217"),
+        ("currency: EUR\nprices: [{meter: memory, price: 1, price: 5}]", "line 2: price stands there twice"),
+        ("currency: EUR\nprices: [{meter: memory, price: 1}]\ncurrency: USD", "line 3: currency stands there twice"),
         ("[1, 2]", "has to be a mapping"),
         ("a: [", "broken YAML"),
     ],
@@ -185,3 +196,22 @@ def test_a_price_may_be_for_one_priority_class(tmp_path: Path) -> None:
     file.write_text(f"currency: EUR\nprices: [{card}, {{meter: card, price: '0.5', priority_class: batch}}]\n")
     with pytest.raises(BillRefused, match="price 2 has priority_class, which is unknown; it may have .*priorityClass"):
         read_price_file(file, author="ann", reason="", now=0, first=0)
+
+
+@pytest.mark.parametrize(
+    ("words", "places"),
+    [
+        ("currency: EUR", 2),
+        ("currency: JPY", 0),
+        ("currency: KWD", 3),
+        ("currency: JPY\nbilledIn: EUR", 2),
+        ("currency: EUR\nbilledIn: JPY", 0),
+        ("currency: JPY\ndecimals: 2", 2),
+    ],
+)
+def test_invoices_are_rounded_to_the_minor_unit_of_their_currency_unless_the_list_says_otherwise(
+    tmp_path: Path, words: str, places: int
+) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text(f"{words}\nprices: [{{meter: memory, price: '1'}}]")
+    assert read_price_file(file, author="", reason="", now=0, first=0).decimals == places

@@ -7,6 +7,7 @@ from events.card import Card
 from events.event import Millis
 from events.timestamp import parse_timestamp
 from projections.billing.entries.entry import BilledSlice, CardEntry, Cause, Holder, Window
+from projections.billing.entries.ledger_scope import LedgerScope
 from projections.billing.ledger import Carried, Ledger
 from projections.billing.lines.amounts import Amount
 from projections.billing.lines.charge import HOUR
@@ -29,9 +30,9 @@ SLICE = BilledSlice(
 )
 
 
-def ledger(prices: PriceListSet, *held: tuple[Millis, int]) -> Ledger:
+def ledger(prices: PriceListSet, *held: tuple[Millis, int], began: Millis = 0) -> Ledger:
     """One card held from a time on for so many hours, up to March."""
-    found = Ledger()
+    found = Ledger(LedgerScope(began=began))
     found.fold(prices, LogPosition(partition="CONTROL", sequence=1, at=0))
     found.at = MARCH
     for since, hours in held:
@@ -90,3 +91,27 @@ def test_an_account_that_pays_for_itself_and_by_a_rule_for_others_has_its_monthl
     told.fold(from_then, LogPosition(partition="CONTROL", sequence=2, at=0))
     assert commitments(told, BilledTo()) == [("team", True, parse_money("4000"))]
     assert commitments(told, BilledTo(tenants={"team"})) == [], "others may pay from it, too"
+
+
+CENTS = replace(PRICES, prices=(Price(meter=Meter.CARD, unit_price="0.333"),))
+
+
+def roundings(told: Ledger, window: Window) -> list[tuple[Millis, int]]:
+    """In which month something is rounded, and by how much."""
+    lines = (line for line in charged_lines(told, window) if isinstance(line, Amount))
+    return [(line.booked, line.cost) for line in lines if line.kind is LineKind.ROUNDING]
+
+
+def test_what_a_month_is_rounded_by_is_no_line_of_a_part_of_it() -> None:
+    told = ledger(CENTS, (FEBRUARY, 1), (FEBRUARY + 20 * HOUR, 1))
+    assert roundings(told, Window(FEBRUARY, MARCH)) == [(FEBRUARY, parse_money("0.004"))]
+    assert roundings(told, Window(FEBRUARY, FEBRUARY + 10 * HOUR)) == []
+    assert roundings(told, Window(FEBRUARY + 10 * HOUR, MARCH)) == []
+    assert roundings(told, Window(JANUARY, FEBRUARY + 10 * HOUR)) == []
+
+
+def test_a_month_as_far_as_the_log_has_it_is_no_part_of_it() -> None:
+    told = ledger(CENTS, (FEBRUARY + HOUR, 1), began=FEBRUARY + HOUR)
+    told.at = FEBRUARY + 5 * HOUR
+    assert roundings(told, Window(FEBRUARY + HOUR, FEBRUARY + 5 * HOUR)) == [(FEBRUARY, -parse_money("0.003"))]
+    assert roundings(told, Window(FEBRUARY + 2 * HOUR, MARCH)) == []

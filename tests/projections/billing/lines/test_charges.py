@@ -290,6 +290,8 @@ def test_an_amount_that_somebody_entered_stands_in_the_bill_of_that_time(
         (LineKind.CORRECTION, "team", "EUR", MARCH, "wrong", "CONTROL/2")
     }
     assert [one.currency for one in entered_amounts(ledger(event, at=MARCH), window)] == [""] * len(found)
+    later = ledger(prices("list", 2 * MARCH), event, at=MARCH)
+    assert [one.currency for one in entered_amounts(later, window)] == ["EUR"] * len(found), "a bill has one currency"
 
 
 @pytest.mark.parametrize(
@@ -318,7 +320,7 @@ def test_what_a_total_of_a_month_lacks_to_whole_units_of_the_currency_in_force_i
 ) -> None:
     told = ledger(*lists)
     told.at = MARCH
-    assert list(roundings({("team", FEBRUARY): due}, told, ())) == [
+    assert list(roundings({("team", FEBRUARY): due}, told, Window(FEBRUARY, MARCH), ())) == [
         Amount(
             kind=LineKind.ROUNDING,
             payer=Payer("team"),
@@ -335,9 +337,9 @@ def test_what_a_total_of_a_month_lacks_to_whole_units_of_the_currency_in_force_i
 
 def test_every_tenant_and_month_is_rounded_by_itself() -> None:
     due = {("b", FEBRUARY): UNIT // 1000, ("a", MARCH): 0, ("a", FEBRUARY): UNIT // 1000}
-    found = list(roundings(due, ledger(prices("list", 0)), ()))
+    found = list(roundings(due, ledger(prices("list", 0)), Window(FEBRUARY, MARCH + 1), ()))
     assert [(one.tenant, one.booked) for one in found] == [("a", FEBRUARY), ("b", FEBRUARY)]
-    assert list(roundings(due, ledger(prices("list", MARCH)), ())) == [], (
+    assert list(roundings(due, ledger(prices("list", MARCH)), Window(FEBRUARY, MARCH + 1), ())) == [], (
         "nothing was ever in force as far as the log has come"
     )
 

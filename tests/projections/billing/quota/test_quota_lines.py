@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from events.billing import CorrectionEntered, LineKind, Meter, Price, PriceListSet
 from events.catalogue import AnyEvent
 from events.preemption import PreemptionOrdered
+from events.quota import ClusterQueueObserved
 from events.workload import PodsReclaimed, PriorityRef, QuotaReleased, WorkloadFinished
 from projections.billing.entries.ledger_scope import ALWAYS, LedgerScope
 from projections.billing.ledger import Ledger
@@ -46,6 +47,14 @@ def test_cpu_is_a_reservation_until_the_admission_and_used_until_the_quota_is_re
     ledger = told(LIST, SUBMITTED, RESERVED, ADMITTED, FINISHED)
     assert lines(ledger) == [(LineKind.RESERVATION, 4000, 2000, 3000), (LineKind.USAGE, 4000, 3000, 4000)]
     assert cost(ledger) == Fraction("3.60") * 4 * 2 * 1000 / HOUR, "4 cores for 2 seconds"
+
+
+def test_a_line_names_the_cohort_that_gave_the_quota_to_its_end_and_the_next_attempt_the_one_of_its_time() -> None:
+    left, right = (ClusterQueueObserved(name="cq", cohort=name, groups=()) for name in ("left", "right"))
+    released = QuotaReleased(workload=KEY, reason="Evicted")
+    ledger = told(LIST, left, SUBMITTED, RESERVED, right, ADMITTED, released, RESERVED, FINISHED)
+    cpu = [one for one in ledger.quota_entries if one.resource == "cpu"]
+    assert [(one.holder.cohort, one.since) for one in cpu] == [("left", 3000), ("left", 5000), ("right", 7000)]
 
 
 def test_pods_that_are_done_hold_nothing_any_more() -> None:
