@@ -63,6 +63,8 @@ def _give(world: TopologyState, workload: Workload) -> Decision:
     admission = workload.admission
     if admission is None:
         raise LookupError(workload.key)
+    if _has_cards_of_its_own(world, workload):
+        return _reserved(workload, admission.reservation, ())
     proposed = world.cards.holdings.get(holding_key(workload.key, admission.reservation))
     if proposed is not None and not world.cards.overfull({one.node for one in proposed.placements}):
         return _reserved(workload, admission.reservation, proposed.placements)
@@ -73,12 +75,27 @@ def _give(world: TopologyState, workload: Workload) -> Decision:
         if kept:
             world.cards.propose(workload.key, admission.reservation, kept)
         placed = cards_where_placed(world, workload, kept)
+    if placed.reason and _was_let_in_before(workload):
+        return _reserved(workload, admission.reservation, ())
     if placed.reason:
         return DevicesRefused(
             workload=workload.key, reservation=admission.reservation, reason=placed.reason, message=placed.message
         )
     fresh = numbered(placed.placements, kept) if kept else placed.placements
     return _reserved(workload, admission.reservation, (*kept, *fresh))
+
+
+def _was_let_in_before(workload: Workload) -> bool:
+    """Whether it was admitted when no cards were chosen for it: it is not stopped for what it could not be asked then.
+
+    Rule: docs/rules/devices.md#let-in-before
+    """
+    return workload.admitted and workload.devices is None
+
+
+def _has_cards_of_its_own(world: DeviceState, workload: Workload) -> bool:
+    living = world.cards.living.get(workload.key, ())
+    return _was_let_in_before(workload) and any(world.cards.pods[key].use for key in living)
 
 
 def _of_living_pods(
