@@ -43,12 +43,16 @@ def _gift(world: TopologyState, workload: Workload) -> list[Decision]:
 def _waits_for_cards(world: DeviceState, workload: Workload) -> bool:
     return (
         workload.admission is not None
-        and (workload.devices is None or _proposed_anew(world, workload))
+        and (workload.devices is None or _outdated(workload) or _proposed_anew(world, workload))
         and not workload.evicted
         and not workload.finished
         and not has_delayed_topology(workload)
         and any_asks_for_cards(workload.spec.pod_sets, config_of(world))
     )
+
+
+def _outdated(workload: Workload) -> bool:
+    return workload.devices is not None and workload.devices.outdated and not workload.admitted
 
 
 def _proposed_anew(world: DeviceState, workload: Workload) -> bool:
@@ -66,12 +70,16 @@ def _give(world: TopologyState, workload: Workload) -> Decision:
     if _has_cards_of_its_own(world, workload):
         return _reserved(workload, admission.reservation, ())
     proposed = world.cards.holdings.get(holding_key(workload.key, admission.reservation))
-    if proposed is not None and not world.cards.overfull({one.node for one in proposed.placements}):
+    outdated = _outdated(workload)
+    fits = proposed is not None and not world.cards.overfull({one.node for one in proposed.placements})
+    if proposed is not None and fits and not outdated:
         return _reserved(workload, admission.reservation, proposed.placements)
     # Of a slice that goes on where another was, living pods keep the cards that they have.
-    kept = () if proposed is None else _of_living_pods(world, workload, proposed.placements)
+    kept = () if proposed is None or outdated else _of_living_pods(world, workload, proposed.placements)
     with world.trial():
         world.cards.withdraw(workload.key, admission.reservation)
+        if outdated:
+            world.cards.release(workload.key, admission.reservation)
         if kept:
             world.cards.propose(workload.key, admission.reservation, kept)
         placed = cards_where_placed(world, workload, kept)
