@@ -11,6 +11,7 @@ from events.catalogue import Decision
 from events.device import DevicesRefused, DevicesReserved, PodPlacement
 from projections.checks.dispatch import stays_elsewhere
 from projections.devices.holdings.card_holdings import holding_key
+from projections.devices.holdings.clashes import clashes
 from projections.devices.placement.slice_cards import numbered
 from projections.devices.placement.workload_gangs import chooses_cards
 from projections.devices.requests.card_requests import any_asks_for_cards
@@ -71,8 +72,7 @@ def _give(world: TopologyState, workload: Workload) -> Decision:
         return _reserved(workload, admission.reservation, ())
     proposed = world.cards.holdings.get(holding_key(workload.key, admission.reservation))
     outdated = _outdated(workload)
-    fits = proposed is not None and not world.cards.overfull({one.node for one in proposed.placements})
-    if proposed is not None and fits and not outdated:
+    if proposed is not None and not outdated and _may_be_given(world, workload, proposed.placements):
         return _reserved(workload, admission.reservation, proposed.placements)
     # Of a slice that goes on where another was, living pods keep the cards that they have.
     kept = () if proposed is None or outdated else _of_living_pods(world, workload, proposed.placements)
@@ -91,6 +91,13 @@ def _give(world: TopologyState, workload: Workload) -> Decision:
         )
     fresh = numbered(placed.placements, kept) if kept else placed.placements
     return _reserved(workload, admission.reservation, (*kept, *fresh))
+
+
+def _may_be_given(world: DeviceState, workload: Workload, placements: tuple[PodPlacement, ...]) -> bool:
+    """Whether what was proposed goes with all that others have of these cards by now."""
+    if world.cards.overfull({one.node for one in placements}):
+        return False
+    return not clashes(world.cards, workload.key, placements)
 
 
 def _was_let_in_before(workload: Workload) -> bool:
