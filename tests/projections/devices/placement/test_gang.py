@@ -9,7 +9,14 @@ from events.device_config import DeviceConfigObserved
 from events.pod_set import ContainerShape, PodSet, PodShape
 from projections.devices.card_config import HAMI, card_config
 from projections.devices.holdings.namespace_cards import limits_of
-from projections.devices.placement.gang import EXCEEDS_CARDS, NOT_EVEN_IDLE, WAITING_FOR_CARDS, Gang, place, place_or_tell
+from projections.devices.placement.gang import (
+    EXCEEDS_CARDS,
+    NOT_EVEN_IDLE,
+    WAITING_FOR_CARDS,
+    Gang,
+    place,
+    place_or_tell,
+)
 from tests.projections.devices.makers import Fleet, card, container, gang
 
 
