@@ -11,6 +11,7 @@ from events.quota import AdmissionCheckObserved
 from events.timestamp import format_timestamp
 from events.workload import CheckState
 from projections.budgets.enforcement import EXHAUSTED
+from projections.devices.placement.gang import NOT_EVEN_IDLE
 from projections.devices.registration.node_lock import waited_for
 from projections.explanation.elsewhere import answers, chosen, has_run_in
 from projections.explanation.positions import in_turn
@@ -240,7 +241,8 @@ def _as_tried(quota: QuotaTree, explanation: Explanation, tried: Tried) -> None:
             explanation.tier = Tier.QUEUE
         case "WaitingForDevices":
             explanation.tier = Tier.DEVICE
-            explanation.waits_for = ("cards to be freed",)
+            enough = NOT_EVEN_IDLE not in tried.message
+            explanation.waits_for = ("cards to be freed",) if enough else ("more cards than there are now",)
         case "PendingEvaluation":
             explanation.tier = Tier.CHECK
         case _ if explanation.domains is not None and not any(one.missing for one in explanation.shortages):

@@ -29,6 +29,7 @@ from projections.devices.annotations.pins import needs_pins
 from projections.devices.holdings.card_care import OVERDUE, ReportedDrift, Suspect
 from projections.devices.holdings.card_holdings import holding_key
 from projections.devices.placement.pod_cards import assign, forget_assignments, keep_assignments
+from projections.devices.state import config_of
 from projections.folds.changed_configuration import flavor_changed, readjust, reconfigured
 from projections.folds.refused_objects import accept
 from projections.log_position import LogPosition
@@ -137,8 +138,9 @@ def _configure(world: World, event: DeviceConfigObserved | NodeConfigsObserved) 
     if isinstance(event, NodeConfigsObserved):
         world.trail.put(care.node_configs, key, event)
         return
+    before = config_of(world)
     world.trail.put(care.device_configs, key, event)
-    reconfigured(world)
+    reconfigured(world, before)
 
 
 def _register(world: World, event: DevicesRegistered, position: LogPosition) -> None:

@@ -30,9 +30,11 @@ from events.topology import TopologyObserved
 from events.workload_object import WorkloadTerminating
 from projections.claims.counted import counts_claims
 from projections.configuration import table_of
+from projections.devices.state import config_of
 from projections.folds.changed_configuration import (
     flavor_changed,
     forget_plans,
+    outdate_cards,
     readjust,
     reconfigured,
     review_multikueue,
@@ -134,8 +136,10 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
         case ConfigurationObserved():
             _set_up(world, event)
         case SettingsObserved():
+            before = config_of(world)
             put(world.sole, "settings", event)
             world.use(event)
+            outdate_cards(world, before)
             if not counts_claims(event):
                 # Nobody looks at them any more.
                 world.trail.clear(world.resource_slices)
@@ -231,9 +235,10 @@ def _retry_users_of_topology(world: World, topology: str) -> None:
 
 
 def _drop_configs(world: World, key: str) -> None:
+    before = config_of(world)
     world.trail.drop(world.cards.care.node_configs, key)
     world.trail.drop(world.cards.care.device_configs, key)
-    reconfigured(world)
+    reconfigured(world, before)
 
 
 def _drop_card_quota(world: World, event: ObjectRemoved) -> None:

@@ -101,8 +101,14 @@ class Devices(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     placements: tuple[PodPlacement, ...] = ()
     refused: str = ""
     message: str = ""
+    """Why there are none; where there are some, why they are to be found anew."""
     own: tuple[str, ...] = ()
     """The pod sets whose pods were told cards of their own in this attempt, though those that are left may have the same."""
+
+    @property
+    def outdated(self) -> bool:
+        """Whether its pods ask for other amounts by now than were set aside for them."""
+        return bool(self.message) and not self.refused
 
 
 class Provisioning(msgspec.Struct, frozen=True, kw_only=True, gc=False):

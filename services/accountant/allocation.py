@@ -11,6 +11,7 @@ from events.catalogue import Decision
 from events.device import DevicesRefused, DevicesReserved, PodPlacement
 from projections.checks.dispatch import stays_elsewhere
 from projections.devices.holdings.card_holdings import holding_key
+from projections.devices.holdings.clashes import clashes
 from projections.devices.placement.slice_cards import numbered
 from projections.devices.placement.workload_gangs import chooses_cards
 from projections.devices.requests.card_requests import any_asks_for_cards
@@ -43,12 +44,16 @@ def _gift(world: TopologyState, workload: Workload) -> list[Decision]:
 def _waits_for_cards(world: DeviceState, workload: Workload) -> bool:
     return (
         workload.admission is not None
-        and (workload.devices is None or _proposed_anew(world, workload))
+        and (workload.devices is None or _outdated(workload) or _proposed_anew(world, workload))
         and not workload.evicted
         and not workload.finished
         and not has_delayed_topology(workload)
         and any_asks_for_cards(workload.spec.pod_sets, config_of(world))
     )
+
+
+def _outdated(workload: Workload) -> bool:
+    return workload.devices is not None and workload.devices.outdated and not workload.admitted
 
 
 def _proposed_anew(world: DeviceState, workload: Workload) -> bool:
@@ -63,22 +68,49 @@ def _give(world: TopologyState, workload: Workload) -> Decision:
     admission = workload.admission
     if admission is None:
         raise LookupError(workload.key)
+    if _has_cards_of_its_own(world, workload):
+        return _reserved(workload, admission.reservation, ())
     proposed = world.cards.holdings.get(holding_key(workload.key, admission.reservation))
-    if proposed is not None and not world.cards.overfull({one.node for one in proposed.placements}):
+    outdated = _outdated(workload)
+    if proposed is not None and not outdated and _may_be_given(world, workload, proposed.placements):
         return _reserved(workload, admission.reservation, proposed.placements)
     # Of a slice that goes on where another was, living pods keep the cards that they have.
-    kept = () if proposed is None else _of_living_pods(world, workload, proposed.placements)
+    kept = () if proposed is None or outdated else _of_living_pods(world, workload, proposed.placements)
     with world.trial():
         world.cards.withdraw(workload.key, admission.reservation)
+        if outdated:
+            world.cards.release(workload.key, admission.reservation)
         if kept:
             world.cards.propose(workload.key, admission.reservation, kept)
         placed = cards_where_placed(world, workload, kept)
+    if placed.reason and _was_let_in_before(workload):
+        return _reserved(workload, admission.reservation, ())
     if placed.reason:
         return DevicesRefused(
             workload=workload.key, reservation=admission.reservation, reason=placed.reason, message=placed.message
         )
     fresh = numbered(placed.placements, kept) if kept else placed.placements
     return _reserved(workload, admission.reservation, (*kept, *fresh))
+
+
+def _may_be_given(world: DeviceState, workload: Workload, placements: tuple[PodPlacement, ...]) -> bool:
+    """Whether what was proposed goes with all that others have of these cards by now."""
+    if world.cards.overfull({one.node for one in placements}):
+        return False
+    return not clashes(world.cards, workload.key, placements)
+
+
+def _was_let_in_before(workload: Workload) -> bool:
+    """Whether it was admitted when no cards were chosen for it: it is not stopped for what it could not be asked then.
+
+    Rule: docs/rules/devices.md#let-in-before
+    """
+    return workload.admitted and workload.devices is None
+
+
+def _has_cards_of_its_own(world: DeviceState, workload: Workload) -> bool:
+    living = world.cards.living.get(workload.key, ())
+    return _was_let_in_before(workload) and any(world.cards.pods[key].use for key in living)
 
 
 def _of_living_pods(

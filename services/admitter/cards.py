@@ -9,7 +9,7 @@ from events.admission import Mode
 from events.device import PodPlacement
 from events.event import Millis
 from projections.devices.capacity.offer import any_cap, cap
-from projections.devices.placement.gang import WAITING_FOR_CARDS, Gang, Placed, place
+from projections.devices.placement.gang import WAITING_FOR_CARDS, Gang, Placed, place_or_tell
 from projections.devices.placement.slice_cards import kept_placements, numbered, staying
 from projections.devices.placement.workload_gangs import chooses_cards
 from projections.devices.requests.card_requests import asks_for_cards
@@ -70,7 +70,7 @@ def placed_on_cards(world: DeviceState, entry: AdmissionEntry, plan: Plan) -> Pl
         return Placed(placements=entry.placements)
     with world.trial():
         world.cards.trial(entry.placements)
-        placed = place(world.cards, world.nodes, gangs, world.trail)
+        placed = place_or_tell(world.cards, world.nodes, gangs, world.trail)
     if placed.reason or not entry.placements:
         return placed
     both = (*entry.placements, *placed.placements)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from events.catalogue import Fact
 from events.control import ObjectMended, ObjectProblem, ObjectRefused, ObjectRemoved
 from events.device import CardQuotaObserved, NodeLockObserved
-from events.device_config import DeviceConfigObserved, NodeConfigsObserved, NodeDeviceConfig
+from events.device_config import DeviceConfigObserved, NodeConfigsObserved, NodeDeviceConfig, VendorConfig
 from events.quota import PriorityClassObserved, RuntimeClassObserved
 from events.workload import (
     AdoptedStatus,
@@ -29,9 +29,12 @@ from events.workload_object import WorkloadTerminating
 from projections.configuration import table_of
 from projections.workloads.lifecycle import ADMITTED, EVICTED, QUOTA_RESERVED, Workload
 from tests.laws.beside import Beside, Happenings
-from tests.laws.random_platform import DOORS, MEMORY, NAMES, QUEUES
+from tests.laws.random_platform import CORES, DOORS, GPU, MEMORY, NAMES, QUEUES
 
 _CLASS, _RUNTIME = "urgent", "sandboxed"
+_NVIDIA = VendorConfig(word="NVIDIA", count=GPU, memory=MEMORY, percent="nvidia.com/gpumem-percentage", cores=CORES)
+_CONFIG = DeviceConfigObserved(namespace="kube-system", name="hami-scheduler-device", vendors=(_NVIDIA,))
+"""The one that counts: by another one pods ask for twice as much memory."""
 _READABLE = (("ClusterQueue", ""), ("LocalQueue", "team"), ("Node", ""), ("ResourceFlavor", ""))
 
 
@@ -42,7 +45,7 @@ class Hands(Beside):
     often = 0.25
 
     def platform(self) -> list[Fact]:
-        return [self._class(), self._runtime(), DeviceConfigObserved(namespace="kube-system", name="hami")]
+        return [self._class(), self._runtime(), _CONFIG]
 
     def shown(self, fact: Fact) -> Fact:
         match fact:
@@ -127,7 +130,7 @@ class Hands(Beside):
         hard = {f"limits.{MEMORY}": self.chance.choice((0, 20_000, 60_000))}
         quota = CardQuotaObserved(namespace=self.chance.choice(NAMES), name="cards", hard=hard)
         gone = ObjectRemoved(kind="ResourceQuota", namespace=quota.namespace, name="cards")
-        config = DeviceConfigObserved(namespace="kube-system", name="hami", default_cores=self.chance.choice((0, 20)))
+        config = self.chance.choice((_CONFIG, replace(_CONFIG, vendors=(replace(_NVIDIA, factor=2),))))
         hidden = NodeDeviceConfig(node="n0", hidden_indexes=self.chance.choice(((), (0,))))
         nodes = NodeConfigsObserved(namespace="kube-system", name="plugin", nodes=(hidden,))
         self.life.tell(self.chance.choice((lock, quota, gone, config, nodes)))

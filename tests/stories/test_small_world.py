@@ -15,6 +15,8 @@ from events.workload import (
     WorkloadParked,
     WorkloadQueued,
 )
+from ops.queries.explaining import explain
+from projections.devices.placement.gang import NOT_EVEN_IDLE
 from tests.stories.small_world import Story, job, platform, queue, story
 
 
@@ -101,6 +103,18 @@ def test_a_queue_that_does_not_exist_parks_the_job_with_a_message_and_its_arriva
     said = told.told(LocalQueueObserved(namespace="team", name="nowhere", cluster_queue="cq")).decided()
     assert [e.workload for e in said if isinstance(e, WorkloadQueued)] == ["team/lost"]
     assert [e.workload for e in said if isinstance(e, WorkloadAdmitted)] == ["team/lost"]
+
+
+def test_more_pods_than_there_are_cards_are_told_so_and_wait_until_there_are_more() -> None:
+    told = Story().told(*platform(cards=2), job("a", count=3, memory=30000), job("b", count=2))
+    refused = [event for event in told.decided() if isinstance(event, AdmissionRefused)]
+    assert [(event.workload, event.reason) for event in refused] == [("team/a", "WaitingForDevices")]
+    assert NOT_EVEN_IDLE in refused[0].message
+    why = explain(told.world, told.world.workloads["team/a"], told.at)
+    assert why.waits_for == ("more cards than there are now",)
+    assert told.world.workloads["team/b"].admitted
+    said = told.told(*platform(cards=5)).decided()
+    assert [event.workload for event in said if isinstance(event, WorkloadAdmitted)] == ["team/a"]
 
 
 def test_draining_a_local_queue_evicts_what_runs() -> None:

@@ -18,7 +18,7 @@ from ops.production.cards_view import job_of
 from ops.queries.time_travel import as_of, stamp
 from ops.terminal.form import AnswerForm, print_answer
 from projections.devices.capacity.fragmentation import Advice, make_room
-from projections.devices.placement.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS, Gang, Placed, place
+from projections.devices.placement.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS, Gang, Placed, place_or_tell
 from projections.devices.placement.why import NodeAnswer, answers
 from projections.devices.requests.card_requests import asks_for_cards
 from projections.devices.requests.refused_pods import refused_by_hami, refused_pods
@@ -117,7 +117,7 @@ def _ask(world: World, pods: PodSet, flavor: FlavorObserved | None) -> FitAnswer
     room = world.domains.room(name)
     if room is not None:
         return _ask_domains(world, room, gang, name)
-    placed = place(world.cards, world.nodes, [gang], world.trail)
+    placed = place_or_tell(world.cards, world.nodes, [gang], world.trail)
     if placed.placements:
         return FitAnswer(flavor=name, fits=True, placed=placed)
     return FitAnswer(

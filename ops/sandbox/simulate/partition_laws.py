@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
 from events.amount import UNLIMITED
-from events.card import CardShare
+from events.card import WHOLE_CARD, Card, CardShare
 from events.catalogue import AnyEvent
 from events.control import EpochStarted
-from events.device import DevicesReserved
+from events.device import DevicesRefused, DevicesReserved
 from events.event import Millis
 from events.preemption import PreemptionOrdered, PreemptionRefused
 from events.slices import WorkloadSliceReplaced, WorkloadSliceResized, WorkloadSliceSubmitted
@@ -22,7 +22,8 @@ from ops.sandbox.simulate.place_laws import PlaceLaws
 from ops.sandbox.simulate.saved_worlds import SavedWorlds
 from projections.devices.card_use import IDLE, CardUse
 from projections.devices.holdings.card_holdings import TERMINAL
-from projections.devices.holdings.card_stakes import uses_of
+from projections.devices.holdings.card_stakes import Holding, uses_of
+from projections.devices.vendors.table import NVIDIA
 from projections.log_position import LogPosition
 from projections.quota.node import Node
 from projections.workloads.lifecycle import chain_of
@@ -233,11 +234,16 @@ class CardLaws:
         self._world = world
         self._given: dict[str, tuple[int, Counter[_PodCards]]] = {}
         """By elastic job, for which reservation cards were given last, and which each of its pods got."""
+        self._served: set[tuple[str, int]] = set()
+        """The attempts that cards were given to."""
 
     def hear(self, event: AnyEvent, position: LogPosition) -> None:
         """One event; the whole commit is folded already."""
+        if isinstance(event, DevicesRefused):
+            self._hold_who_runs(event, position)
         if not isinstance(event, DevicesReserved):
             return
+        self._served.add((event.workload, event.reservation))
         cards = {card.uuid: card for node in self._world.cards.nodes.values() for card in node.cards}
         # What the admitter has proposed besides is given to nobody yet.
         given = [one for one in self._world.cards.holdings.values() if one.confirmed]
@@ -249,7 +255,23 @@ class CardLaws:
             card = cards.get(uuid)
             if card is not None and (use.memory > card.memory or use.slots > card.slots or use.cores > card.cores):
                 self._report(position, f"gives more of card {uuid} than it has: {use}")
+        for uuid in sorted(_shared_though_alone(given, cards)):
+            self._report(position, f"gives card {uuid} to others beside one who has it for himself")
         self._hold_those_that_stay(event, position)
+
+    def _hold_who_runs(self, event: DevicesRefused, position: LogPosition) -> None:
+        """Who was let in without cards is not stopped for want of them (docs/rules/devices.md#let-in-before)."""
+        workload = self._world.workloads.get(event.workload)
+        of_now = (
+            workload is not None and workload.devices is not None and workload.devices.reservation == event.reservation
+        )
+        if (
+            workload is not None
+            and of_now
+            and workload.admitted
+            and (event.workload, event.reservation) not in self._served
+        ):
+            self._report(position, f"stops {event.workload}, which runs, for want of cards")
 
     def _hold_those_that_stay(self, event: DevicesReserved, position: LogPosition) -> None:
         """Pods of an elastic job that go on have still the cards that they were given, whatever is given to it besides.
@@ -276,6 +298,19 @@ class CardLaws:
 
     def _report(self, position: LogPosition, what: str) -> None:
         self.broken.append(f"{position.partition}/{position.sequence} {what}")
+
+
+def _shared_though_alone(given: Sequence[Holding], cards: Mapping[str, Card]) -> set[str]:
+    """Cards of which a workload has all cores at once, and another one anything."""
+    holders: dict[str, set[str]] = {}
+    alone: set[str] = set()
+    for one in given:
+        for share in (share for each in one.placements for shares in each.containers for share in shares):
+            holders.setdefault(share.uuid, set()).add(one.workload)
+            card = cards.get(share.uuid)
+            if card is not None and card.vendor == NVIDIA and share.cores == card.cores == WHOLE_CARD:
+                alone.add(share.uuid)
+    return {uuid for uuid in alone if len(holders[uuid]) > 1}
 
 
 def _cards_of(containers: Sequence[Sequence[CardShare]]) -> tuple[tuple[str, ...], ...]:

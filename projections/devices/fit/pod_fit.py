@@ -20,7 +20,7 @@ from projections.devices.fit.pod_count import NOT_COUNTED, NOTHING_TRIED, PodCou
 from projections.devices.fit.score import asked_of, card_order, fullness
 from projections.devices.namespace_quota import NO_QUOTA, Limit, QuotaRoom, room
 from projections.devices.vendors.table import BY_WORD
-from projections.devices.vendors.vendor import Vendor, serves
+from projections.devices.vendors.vendor import Vendor, is_card_of
 
 Shares = dict[str, tuple[CardShare, ...]]
 """The shares that one container gets, by vendor word."""
@@ -193,7 +193,7 @@ def _fit_own(
     if terms is None:
         return ContainerFit(picked=(), complete=False, refusals={card_checks.UNKNOWN_VENDOR: 1})
     vendor = terms.vendor
-    own = [state for state in states if serves(vendor, state.card.model)]
+    own = [state for state in states if is_card_of(vendor, state.card)]
     if request.count > len(own) and not (terms.takes_mode(MIG_MODE) and any(s.card.mode == MIG_MODE for s in own)):
         return ContainerFit(picked=(), complete=False, refusals={card_checks.TOO_FEW_ON_NODE: 1})
     by_uuid = {state.card.uuid: state for state in own}

@@ -41,6 +41,8 @@ WAITING_FOR_CARDS = "WaitingForDevices"
 _BEYOND = 1 << 20
 """Makes any percentage of a card count for more than any amount that is named."""
 
+NOT_EVEN_IDLE = "; the cards that are there would not do for all of its pods even if nothing ran"
+
 Containers = Sequence[Sequence[CardRequest]]
 
 
@@ -104,6 +106,22 @@ def place(cards: CardHoldings, nodes: Mapping[str, NodeObserved], gangs: Sequenc
             order = {gang.pod_set.name: number for number, gang in enumerate(gangs)}
             return Placed(placements=tuple(sorted(placements, key=lambda each: (order[each.pod_set], each.index))))
     return refused[0]
+
+
+def place_or_tell(
+    cards: CardHoldings, nodes: Mapping[str, NodeObserved], gangs: Sequence[Gang], trail: Trail
+) -> Placed:
+    """The same, and whose pods could not have cards all together even if nothing ran is told so.
+
+    The reason stays what it is: cards that are out of service, or whose node is away, are not there for the moment.
+    """
+    placed = place(cards, nodes, gangs, trail)
+    if placed.reason != WAITING_FOR_CARDS or sum(gang.count for gang in gangs) <= 1:
+        return placed
+    with trail.trial():
+        cards.empty()
+        ever = not place(cards, nodes, gangs, trail).reason
+    return placed if ever else msgspec.structs.replace(placed, message=placed.message + NOT_EVEN_IDLE)
 
 
 class _Asked(msgspec.Struct, frozen=True):

@@ -86,6 +86,6 @@ def _largest(cards: CardHoldings, names: Sequence[str]) -> str:
     if not any(node.healthy for node in nodes):
         return "no healthy card"
     return (
-        f"largest free piece {max(node.memory for node in nodes)} MiB on one card of "
+        f"largest free piece {max(0, *(node.memory for node in nodes))} MiB on one card of "
         f"{max(node.whole for node in nodes)} MiB, {sum(node.free for node in nodes)} MiB free in sum"
     )

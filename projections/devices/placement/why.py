@@ -12,7 +12,7 @@ from projections.devices.placement.gang import Gang
 from projections.devices.placement.suitability import NodeSuitability
 from projections.devices.requests.card_requests import pod_card_requests
 from projections.devices.state import DeviceState
-from projections.devices.vendors.vendor import serves
+from projections.devices.vendors.vendor import is_card_of
 
 
 class CardAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ def _card(on: NodeCards, state: CardState, requests: Sequence[CardRequest], gang
     reasons: dict[str, None] = {}
     for request in requests:
         vendor = gang.config.by_word.get(request.vendor)
-        if vendor is None or not serves(vendor, state.card.model):
+        if vendor is None or not is_card_of(vendor, state.card):
             reasons[f"no {request.vendor} card"] = None
             continue
         single = replace(request, count=1)

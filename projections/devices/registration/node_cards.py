@@ -1,5 +1,6 @@
 """The cards of a node, of every vendor, each registered in the vendor's own form (docs/rules/devices.md#registration)."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -68,6 +69,9 @@ def node_cards(
     cards = _read(vendor, node, text)
     if not cards:
         raise BadAnnotation(key=vendor.register, part=text[:_SHOWN], problem="tells of no card")
+    twice = next((uuid for uuid, times in Counter(card.uuid for card in cards).items() if times > 1), None)
+    if twice is not None:
+        raise BadAnnotation(key=vendor.register, part=twice[:_SHOWN], problem="is told of twice")
     return tuple(replace(card, vendor=vendor.word, cores=vendor.registered_cores or card.cores) for card in cards)
 
 
@@ -161,7 +165,9 @@ def _read_cut(vendor: Vendor, node: str, text: str) -> tuple[Card, ...]:
 
 def _card_cut(vendor: Vendor, node: str, place: int, one: _Cut, memory: int, cut: dict[str, int | str]) -> Card:
     """A card that is cut into slices, by its own number or its place on the node where it has none. Raises `BadAnnotation`."""
-    index = int(one.index) if one.index.isascii() and one.index.isdigit() else place
+    index = place
+    if one.index.isascii() and one.index.isdigit():
+        index = whole_number(one.index, key=vendor.register, part=one.index)
     return Card(
         uuid=f"{node}-enflame-drs-{index}",
         index=index,

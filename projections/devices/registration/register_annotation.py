@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Annotated, TypeAlias
 
 import msgspec
 
@@ -15,24 +16,27 @@ _SHORT, _LONG = 7, 9
 _SHOWN = 80
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE = ("0", "f", "F", "FALSE", "false", "False")
+_INT32 = 2**31
+_Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-_INT32, lt=_INT32)]
+_Natural: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=_INT32)]
 
 
 class _Profile(msgspec.Struct, frozen=True, kw_only=True, rename={"memory": "memoryMB", "slices": "sliceCount"}):
     name: str = ""
-    memory: int = 0
-    core: int = 0
-    slices: int = 0
+    memory: _Int32 = 0
+    core: _Int32 = 0
+    slices: _Int32 = 0
     placements: tuple[Span, ...] = ()
 
 
 class _Registered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"profiles": "migProfiles"}):
     id: str = ""
-    index: int = 0
-    count: int = 0
-    devmem: int = 0
-    devcore: int = 0
+    index: _Natural = 0
+    count: _Int32 = 0
+    devmem: _Int32 = 0
+    devcore: _Int32 = 0
     type: str = ""
-    numa: int = 0
+    numa: _Int32 = 0
     mode: str = ""
     health: bool = False
     profiles: tuple[_Profile, ...] = ()
@@ -55,45 +59,49 @@ def decode_json(text: str, *, key: str = REGISTER) -> tuple[Card, ...]:
     """The cards of a node in JSON; field names may be in any case. Raises `BadAnnotation`."""
     plain = _KEY.sub(lambda found: f'"{_FIELDS.get(found[1].lower(), found[1])}"{found[2]}', text)
     try:
-        found = _decoder.decode(plain)
+        return tuple(_card(card) for card in _decoder.decode(plain))
     except msgspec.MsgspecError as problem:
         raise BadAnnotation(key=key, part=text[:_SHOWN], problem=f"is not a list of cards: {problem}") from problem
-    return tuple(
-        Card(
-            uuid=card.id,
-            index=card.index,
-            slots=card.count,
-            memory=card.devmem,
-            cores=card.devcore,
-            model=card.type,
-            numa=card.numa,
-            mode=card.mode,
-            healthy=card.health,
-            vendor=card.devicevendor,
-            profiles=tuple(
-                MigProfile(
-                    name=profile.name,
-                    memory=profile.memory,
-                    cores=profile.core,
-                    slices=profile.slices,
-                    placements=profile.placements,
-                )
-                for profile in card.profiles
-            ),
-            custom=_custom(card.custominfo or {}),
-        )
-        for card in found
+
+
+def _card(card: _Registered) -> Card:
+    return Card(
+        uuid=card.id,
+        index=card.index,
+        slots=card.count,
+        memory=card.devmem,
+        cores=card.devcore,
+        model=card.type,
+        numa=card.numa,
+        mode=card.mode,
+        healthy=card.health,
+        vendor=card.devicevendor,
+        profiles=tuple(
+            MigProfile(
+                name=profile.name,
+                memory=profile.memory,
+                cores=profile.core,
+                slices=profile.slices,
+                placements=profile.placements,
+            )
+            for profile in card.profiles
+        ),
+        custom=_custom(card.custominfo or {}),
     )
 
 
 def _custom(raw: Mapping[str, msgspec.Raw]) -> dict[str, int | str]:
-    """The plain values among what a vendor adds; anything nested steers nothing here."""
+    """The numbers and texts among what a vendor adds; anything else steers nothing here."""
     values = {name: msgspec.json.decode(value) for name, value in sorted(raw.items())}
     return {
         name: int(value) if isinstance(value, float) else value
         for name, value in values.items()
-        if isinstance(value, int | str) or (isinstance(value, float) and value.is_integer())
+        if isinstance(value, str) or (_is_whole(value) and -_INT32 <= value < _INT32)
     }
+
+
+def _is_whole(value: object) -> bool:
+    return (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, float) and value.is_integer())
 
 
 def encode_json(cards: Sequence[Card]) -> str:

@@ -6,6 +6,8 @@ from typing import assert_never
 
 import msgspec
 
+from events.card import Card
+
 
 class Encoding(Enum):
     """How a node registers its cards."""
@@ -211,6 +213,15 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a node's capacity shows cards of this vendor."""
         by_cores = self.unit is not None and self.unit.by_cores
         return capacity.get(self.resources.cores if by_cores else self.resources.count, 0) > 0
+
+
+def is_card_of(vendor: Vendor, card: Card) -> bool:
+    """Whether a card is one of the vendor's: by its model, and not one of a chip with a longer name, which is asked for by its own.
+
+    Rule: docs/rules/devices.md#vendors
+    """
+    word, registered = vendor.word.upper(), card.vendor.upper()
+    return serves(vendor, card.model) and (registered == word or word not in registered)
 
 
 def serves(vendor: Vendor, model: str) -> bool:

@@ -6,6 +6,7 @@ Rule: docs/rules/devices.md#done-pods
 import pytest
 from msgspec.structs import replace
 
+from events.control import ObjectRemoved
 from events.device import DevicesReserved, PodCardsAssigned, PodObserved
 from events.workload import PodsReclaimed, WorkloadFinished, WorkloadSubmitted
 from tests.stories.small_world import Story, job, platform
@@ -14,9 +15,9 @@ WIDE = 30000
 """MiB: one pod a card."""
 
 
-def runs(asked: WorkloadSubmitted, *, cards: int) -> Story:
+def runs(asked: WorkloadSubmitted, *, cards: int, nominal: int = 8) -> Story:
     """A job whose pods run, each with the cards that it was told."""
-    told = Story().told(*platform(cards=cards), asked)
+    told = Story().told(*platform(cards=cards, nominal=nominal), asked)
     told.decided()
     placements = told.world.workloads["team/a"].devices
     assert placements is not None
@@ -93,6 +94,35 @@ def test_the_cards_of_a_job_that_may_begin_anew_as_a_whole_stay_until_it_is_over
     before = placed(told)
     said = ended(told, 0).told(reclaimed(1)).decided()
     assert placed(told) == before and not any(isinstance(one, DevicesReserved) for one in said)
+
+
+def test_a_job_that_begins_anew_as_a_whole_has_its_cards_of_before_though_others_have_its_quota() -> None:
+    asked = job("a", count=2, memory=WIDE)
+    assert asked.owner is not None
+    told = runs(replace(asked, owner=replace(asked.owner, kind="JobSet")), cards=3, nominal=4)
+    before = placed(told)
+    told.told(job("b", memory=WIDE), job("c", memory=WIDE)).decided()
+    assert told.world.workloads["team/b"].admission is None
+    ended(told, 0).told(reclaimed(1)).decided()
+    assert placed(told, "team/b") == [(0, "GPU-0")], "of the quota that was given back, with a card that nobody had"
+    assert told.world.workloads["team/c"].admission is None
+    for index in range(2):
+        told.told(ObjectRemoved(kind="Pod", namespace="team", name=f"p{index}"))
+    again = [
+        PodObserved(
+            namespace="team",
+            name=f"again{index}",
+            uid=f"again{index}",
+            workload="team/a",
+            pod_set="main",
+            gated=True,
+            completion_index=index,
+        )
+        for index in range(2)
+    ]
+    said = told.told(*again).decided()
+    assert [(one.pod, one.index) for one in said if isinstance(one, PodCardsAssigned)] == [("again0", 0), ("again1", 1)]
+    assert placed(told) == before
 
 
 def test_all_cards_are_free_when_all_pods_are_done_though_nobody_has_said_yet_that_the_job_is_over() -> None:

@@ -73,12 +73,19 @@ def _fields(card: Card) -> dict[str, object]:
         ("GPU-1", "'GPU-1' has no ':' at the end of a card"),
         ("GPU-1,10,1,100,T4,0,maybe:", "must say true or false in its seventh field"),
         ("GPU-1,10,1,100,T4,0,true,-1,hami-core:", "has a negative index"),
+        ("GPU-1,10," + "9" * 5000 + ",100,T4,0,true:", "99' where a number belongs"),
     ],
 )
 def test_a_bad_registration_is_named_with_its_bad_part(text: str, message: str) -> None:
     with pytest.raises(BadAnnotation, match="annotation hami.io/node-nvidia-register: ") as bad:
         decode_legacy(text)
     assert message in str(bad.value)
+
+
+@pytest.mark.parametrize("zeros", [0, 1, 5000])
+def test_zeros_before_a_number_change_nothing(zeros: int) -> None:
+    text = f"GPU-1,{'0' * zeros}10,{'0' * zeros}5,100,T4,0,true:"
+    assert [(card.slots, card.memory) for card in decode_legacy(text)] == [(10, 5)]
 
 
 def test_an_entry_with_too_few_fields_is_named() -> None:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from events.card import Card, CardRequest
 from projections.devices.annotations.terms import terms_of
 from projections.devices.card_use import CardState, CardUse, NodeCards
-from projections.devices.fit.card_checks import OVER_QUOTA, WRONG_MODEL
+from projections.devices.fit.card_checks import OVER_QUOTA, TOO_FEW_ON_NODE, WRONG_MODEL
 from projections.devices.fit.pick import pick_cards
 from projections.devices.fit.pod_count import NOT_COUNTED
 from projections.devices.fit.pod_fit import asking, fit_asking, fit_pod, one_kind
@@ -194,6 +194,14 @@ def test_every_vendor_has_names_of_its_own() -> None:
     counts = [vendor.resources.count for vendor in VENDORS]
     assert len(set(words)) == len(words)
     assert len(set(counts)) == len(counts)
+
+
+def test_a_chip_whose_name_holds_that_of_another_is_not_given_for_it() -> None:
+    short, long = ascend("short", 0, "Ascend910B4"), ascend("long", 1, "Ascend910B4-1")
+    for asked, found in (("Ascend910B4", "short"), ("Ascend910B4-1", "long")):
+        assert uuids(node(short, long), CardRequest(vendor=asked, count=1)) == [found]
+    alone = fit_pod(node(long), [CardRequest(vendor="Ascend910B4", count=1)], 0, {})
+    assert alone.refusals == {TOO_FEW_ON_NODE: 1}
 
 
 def test_cards_of_another_vendor_than_is_asked_for_are_refused_by_their_model() -> None:

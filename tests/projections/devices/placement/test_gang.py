@@ -9,7 +9,14 @@ from events.device_config import DeviceConfigObserved
 from events.pod_set import ContainerShape, PodSet, PodShape
 from projections.devices.card_config import HAMI, card_config
 from projections.devices.holdings.namespace_cards import limits_of
-from projections.devices.placement.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS, Gang, place
+from projections.devices.placement.gang import (
+    EXCEEDS_CARDS,
+    NOT_EVEN_IDLE,
+    WAITING_FOR_CARDS,
+    Gang,
+    place,
+    place_or_tell,
+)
 from tests.projections.devices.makers import Fleet, card, container, gang
 
 
@@ -42,6 +49,28 @@ def test_what_no_card_holds_even_when_idle_is_told_apart_from_waiting() -> None:
         "cores each; largest free piece 32768 MiB on one card of 32768 MiB, 32768 MiB free in sum; "
         "1 node(s): 1 CardInsufficientMemory"
     )
+
+
+def test_of_a_card_that_holds_more_than_it_has_nothing_is_free() -> None:
+    fleet = Fleet(n1=[card("a")])
+    fleet.cards.propose("w", 1, place(fleet.cards, fleet.nodes, [gang(1, container(gpu=1))], fleet.trail).placements)
+    fleet.cards.register(DevicesRegistered(node="n1", cards=(replace(card("a"), memory=16384),)))
+    told = place(fleet.cards, fleet.nodes, [gang(1, container(gpu=1, mem=100))], fleet.trail)
+    assert "largest free piece 0 MiB on one card of 16384 MiB, 0 MiB free in sum" in told.message
+
+
+def test_pods_that_all_cards_together_could_not_hold_are_told_so() -> None:
+    fleet = Fleet(n1=[card("a"), card("b")])
+    three, two = gang(3, container(gpu=1)), gang(2, container(gpu=1))
+    told = place_or_tell(fleet.cards, fleet.nodes, [three], fleet.trail)
+    assert told.reason == WAITING_FOR_CARDS and told.message.endswith(NOT_EVEN_IDLE)
+    fleet.cards.propose("w", 1, place(fleet.cards, fleet.nodes, [gang(1, container(gpu=1))], fleet.trail).placements)
+    before = dict(fleet.cards.used)
+    waits = place_or_tell(fleet.cards, fleet.nodes, [two], fleet.trail)
+    assert waits.reason == WAITING_FOR_CARDS and NOT_EVEN_IDLE not in waits.message
+    other = replace(two, pod_set=replace(two.pod_set, name="other"))
+    assert NOT_EVEN_IDLE in place_or_tell(fleet.cards, fleet.nodes, [two, other], fleet.trail).message
+    assert fleet.cards.used == before
 
 
 def test_who_names_a_card_that_others_have_waits_for_it_however_many_like_it_stand_elsewhere() -> None:

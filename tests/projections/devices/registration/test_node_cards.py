@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from events.codec import decode_event, encode
+from events.device import DevicesRegistered
 from projections.devices.annotations.bad_annotation import BadAnnotation
 from projections.devices.registration.node_cards import cards_on, node_cards
 from projections.devices.vendors.table import BY_WORD
@@ -51,3 +53,33 @@ def test_a_node_of_enflame_that_cannot_cut_its_cards_is_refused(
 
 def test_a_registration_that_hami_has_marked_as_deleted_is_none() -> None:
     assert cards_on("n", {"hami.io/node-amd-register": "Deleted_2026-11-28 10:00:00"}, {}).cards == ()
+
+
+REGISTER = "hami.io/node-nvidia-register"
+PLAIN = {"id": "GPU-0", "count": 10, "devmem": 32768, "devcore": 100, "type": "NVIDIA-V100", "health": True}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [PLAIN, PLAIN],
+        [{**PLAIN, "devmem": 2**31}],
+        [{**PLAIN, "count": -(2**40)}],
+        [{**PLAIN, "index": -1}],
+    ],
+)
+def test_a_card_that_is_told_of_twice_or_with_numbers_that_hami_cannot_read_is_refused(
+    rows: list[dict[str, object]],
+) -> None:
+    found = cards_on("n", {REGISTER: json.dumps(rows)}, {})
+    assert found.cards == () and [one.key for one in found.unread] == [REGISTER]
+
+
+def test_what_a_vendor_adds_to_a_card_is_told_only_where_a_log_can_hold_it() -> None:
+    text = json.dumps([{**PLAIN, "custominfo": {"AIC": 3, "Board": 2.0, "word": "die", "flag": True, "far": 1e300}}])
+    (card,) = cards_on("n", {REGISTER: text}, {}).cards
+    assert card.custom == {"AIC": 3, "Board": 2, "word": "die"}
+    told = DevicesRegistered(node="n", cards=(card,))
+    assert decode_event(encode(told)) == told
+    odd = text.replace("1e+300", "1e999")
+    assert cards_on("n", {REGISTER: odd}, {}).unread
