@@ -32,6 +32,7 @@ from services.multikueue.remote_workloads import copies_of, key_of, remote_workl
 from services.multikueue.seen import SeenElsewhere
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import (
+    AccessRefused,
     Changed,
     ClusterUnavailable,
     Connector,
@@ -53,6 +54,7 @@ CLUSTERS = Resource(
 )
 _FIRST_PAUSE: Millis = 5_000
 _MOST_DOUBLINGS = 6
+_RIGHTS_MAY_COME: Millis = 60_000
 _EXPECTED = (ClusterUnavailable, ObjectMissing, ObjectInvalid, KubeConfigRefused)
 
 
@@ -314,16 +316,27 @@ class ClusterConnection:
         )
 
     async def _follow(self, remote: RemoteCluster, resource: Resource) -> None:
+        """Poke whose job changes there. What is not served or may not be seen ends nothing: others have jobs of other kinds there."""
         try:
-            async with aclosing(remote.watch(resource)) as sights:
-                async for sight in sights:
-                    for value in sight.objects if isinstance(sight, Listed) else [sight.object]:
-                        meta = object_at(value, "metadata")
-                        name = object_at(meta, "labels").get(PREBUILT_WORKLOAD_NAME)
-                        if name:
-                            self._poke(f"{meta.get('namespace', '')}/{name}")
+            while True:
+                try:
+                    await self._follow_jobs(remote, resource)
+                except (AccessRefused, ObjectMissing, ObjectInvalid) as problem:
+                    log.warning("not followed there", cluster=self.name, kind=resource.kind, problem=str(problem))
+                    await self._clock.sleep(_RIGHTS_MAY_COME)
+                else:
+                    break
         finally:
             self._broken.set()
+
+    async def _follow_jobs(self, remote: RemoteCluster, resource: Resource) -> None:
+        async with aclosing(remote.watch(resource)) as sights:
+            async for sight in sights:
+                for value in sight.objects if isinstance(sight, Listed) else [sight.object]:
+                    meta = object_at(value, "metadata")
+                    name = object_at(meta, "labels").get(PREBUILT_WORKLOAD_NAME)
+                    if name:
+                        self._poke(f"{meta.get('namespace', '')}/{name}")
 
     async def _end(self) -> None:
         self.remote = None
