@@ -103,6 +103,8 @@ class RemoteWriter:
             try:
                 async with asyncio.timeout(_PATIENCE_S):
                     wait = min(wait, await step())
+            except AccessRefused as problem:  # Rights take a while.
+                log.warning("may not be written", workload=wanted.workload, problem=str(problem))
             except (ClusterUnavailable, ObjectConflict, ObjectMissing, TimeoutError) as problem:
                 log.info("not written yet", workload=wanted.workload, problem=str(problem))
                 wait = min(wait, _SOON)
@@ -138,6 +140,8 @@ class RemoteWriter:
             await remote.create(WORKLOADS, wanted.namespace, question(copy) if asks else copy)
         except ObjectConflict:
             log.debug("there already", workload=wanted.workload, cluster=cluster)
+        except ObjectMissing as problem:
+            log.warning("no namespace there", workload=wanted.workload, cluster=cluster, problem=str(problem))
         return _LATER
 
     def _is_behind(self, wanted: RemotePlan, local: JsonObject) -> bool:
@@ -287,7 +291,10 @@ class RemoteWriter:
     async def _there(
         self, remote: RemoteCluster, wanted: RemotePlan, kind: JobKind, run: RemoteJob, local: JsonObject
     ) -> JsonObject | None:
-        """The job there, which is made where it is missing; None where it is not to be made: then it looks stopped here."""
+        """The job there, which is made where it is missing; None where it is not to be made: then it looks stopped here.
+
+        Raises `ObjectInvalid` where that cluster does not let it be made.
+        """
         resource = resource_of(kind, wanted.api_version)
         try:
             found = await remote.get(resource, wanted.namespace, local["metadata"]["name"])
@@ -301,9 +308,19 @@ class RemoteWriter:
             if not run.make or not may_be_made(kind, local):
                 await self._park_one(wanted, kind, local)
                 return None
+        except AccessRefused as problem:
+            if not run.make or self._synced.get(wanted.workload) == run.decision:
+                raise
+            raise ObjectInvalid(str(problem)) from problem
         made = remote_job(kind, local, wanted.name, wanted.origin, managed_by=wanted.managed_by, counts=run.counts)
         await self._check_copy(remote, wanted)
-        return await remote.create(resource, wanted.namespace, made)
+        try:
+            return await remote.create(resource, wanted.namespace, made)
+        except AccessRefused as problem:
+            raise ObjectInvalid(str(problem)) from problem
+        except ObjectMissing as problem:
+            what = f"{wanted.api_version} {kind.kind}"
+            raise ObjectInvalid(f"no {what} can be made there: {problem}") from problem
 
     async def _check_copy(self, remote: RemoteCluster, wanted: RemotePlan) -> None:
         """Whether the copy is still there, of which what was seen last may be older: a job without one would stay for ever.
