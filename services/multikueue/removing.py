@@ -1,5 +1,7 @@
 """What is taken away in a worker cluster: a copy that is not wanted there, and before it the job that runs by it."""
 
+import structlog
+
 from events.api.labels import JOB_OWNER_GVK, JOB_OWNER_NAME, MULTIKUEUE_ORIGIN_UID, PREBUILT_WORKLOAD_NAME
 from events.job_kind import JobKind
 from events.json_object import JsonObject, object_at, objects_at
@@ -10,7 +12,9 @@ from services.jobs.kinds.table import LEADER_WORKER_SET
 from services.multikueue.objects import is_of_origin
 from services.multikueue.remote_plan import RemotePlan
 from services.multikueue.remote_workloads import WORKLOADS, without_finalizer
-from services.runtime.cluster_port import ObjectMissing, RemoteCluster, Resource, Writer
+from services.runtime.cluster_port import AccessRefused, ObjectMissing, RemoteCluster, Resource, Writer
+
+log = structlog.get_logger()
 
 
 class Removal:
@@ -35,7 +39,11 @@ class Removal:
         if wanted.unknown and await self._is_here(wanted):
             return False
         for resource, name in [] if cluster in wanted.keep_job else self._job_places(wanted, copy):
-            await self._remove_job(remote, wanted, resource, name)
+            try:
+                await self._remove_job(remote, wanted, resource, name)
+            except AccessRefused as problem:
+                # Without its copy it stops there, if there is any; and no job in another cluster waits for it.
+                log.warning("job left there", workload=wanted.workload, cluster=cluster, problem=str(problem))
         patch = without_finalizer(copy)
         if patch is not None:
             await remote.merge(WORKLOADS, wanted.namespace, wanted.name, patch)
