@@ -5,10 +5,13 @@ Rule: docs/rules/multikueue.md#connection
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 import pytest
 
+from events.json_object import JsonObject
 from events.subjects import FACTS
+from events.timestamp import parse_timestamp
 from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.log.memory import MemoryStream
 from ops.production.process.clock import ScaledClock
@@ -119,3 +122,91 @@ async def test_a_kind_of_jobs_that_may_not_be_seen_there_or_is_none_there_ends_n
         assert cluster.asked.is_set(), "rights may come, and so may kinds"
         for task in running:
             task.cancel()
+
+
+class Shown(AbsentCluster):
+    """The manager's own cluster, with what the MultiKueueCluster has shown of its connection, the last of it last."""
+
+    def __init__(self) -> None:
+        self.conditions = list[JsonObject]()
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> JsonObject:
+        del resource, namespace
+        meta = {"name": name, "resourceVersion": "1"}
+        return {"metadata": meta, "status": {"conditions": self.conditions[-1:]}}
+
+    async def merge(
+        self, resource: Resource, namespace: str, name: str, patch: JsonObject, *, subresource: str = ""
+    ) -> JsonObject:
+        del resource, namespace, name, subresource
+        self.conditions += patch["status"]["conditions"]
+        return {}
+
+
+class Leading(Opened):
+    """The process that shows which clusters are connected."""
+
+    leads = True
+
+
+@asynccontextmanager
+async def connecting(cluster: Seen, clock: ScaledClock) -> AsyncGenerator[Shown]:
+    """What is shown of the connection to a cluster while that is kept up."""
+    shown, opened = Shown(), Leading(cluster)
+    seen = SeenElsewhere(MemoryStream(FACTS), clock, lambda _: "")
+    connection = ClusterConnection("w1", shown, opened, clock, seen, lambda _: None, opened)
+    connection.want(W1, "multikueue", None)
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(connection.run()), tasks.create_task(seen.outbox.run())]
+        yield shown
+        for task in running:
+            task.cancel()
+
+
+async def test_a_watch_that_ends_and_is_opened_again_at_once_is_no_loss_of_the_cluster() -> None:
+    clock = ScaledClock(20.0)
+    cluster = Breaking(clock, 6_000, 6_000)
+    async with connecting(cluster, clock) as shown:
+        await cluster.over.wait()
+        await clock.sleep(2_000)
+        assert [one["status"] for one in shown.conditions] == ["True"] and len(cluster.opened) == 3
+
+
+class Hanging(Breaking):
+    """A cluster that answers nothing any more once its watch has ended."""
+
+    async def watch(self, resource: Resource) -> AsyncGenerator[Sight]:
+        if self.ended:
+            self.opened.append(self.clock.now())
+            await asyncio.Event().wait()
+        async for sight in super().watch(resource):
+            yield sight
+
+
+class Refusing(Breaking):
+    """A cluster that refuses all connections once its watch has ended."""
+
+    async def watch(self, resource: Resource) -> AsyncGenerator[Sight]:
+        if self.ended:
+            self.opened.append(self.clock.now())
+            await self.clock.sleep(3_000)
+            raise ClusterUnavailable("connection refused")
+        async for sight in super().watch(resource):
+            yield sight
+
+
+@pytest.mark.parametrize(
+    ("cluster", "why"), [(Hanging, "watch establishment timed out"), (Refusing, "connection refused")]
+)
+async def test_a_cluster_that_is_lost_is_so_since_its_watch_ended_and_soon_shown_so(
+    cluster: type[Breaking], why: str
+) -> None:
+    clock = ScaledClock(20.0)
+    there = cluster(clock, 6_000)
+    async with connecting(there, clock) as shown:
+        while len(shown.conditions) < 2:  # noqa: ASYNC110 - it is told nobody
+            await asyncio.sleep(0.01)
+        lost = shown.conditions[1]
+        assert lost["status"] == "False" and why in lost["message"] and "connection attempts: 1" in lost["message"]
+        assert abs(parse_timestamp(lost["lastTransitionTime"]) - there.ended[0]) < 2_000
+        assert clock.now() < there.ended[0] + 15_000
