@@ -251,7 +251,7 @@ class RemoteWriter:
     ) -> bool:
         """Have jobs there run in the slice, in the size and in the priority class of now; whether those do whose slice says so."""
         for local, found in there:
-            patch = step_patch(kind, local, found, wanted.name, run.counts)
+            patch = step_patch(kind, local, found, wanted.name, run.counts, serves=wanted.serves)
             if patch is None:
                 continue
             resource, name = resource_of(kind, wanted.api_version), found["metadata"]["name"]

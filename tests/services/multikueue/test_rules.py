@@ -752,3 +752,10 @@ def test_the_workloads_of_one_object_go_where_the_first_of_them_goes() -> None:
     assert told.world.parts == {"uid-l": {second: None}}
     told.after(WorkloadDeleted(workload=second))
     assert told.world.parts == {}
+
+
+def test_what_serves_goes_by_what_is_written_here_unless_its_gate_is_off() -> None:
+    told = running()
+    assert told.plan.serves
+    told.after(replace(told.world.settings, gates={"MultiKueueRemoteSpecSync": False}))
+    assert not told.plan.serves
