@@ -59,6 +59,8 @@ log = structlog.get_logger()
 _SOON: Millis = 500
 _DEFERRED: Millis = 2_000
 _LATER: Millis = 10_000
+_LONGEST = 1024
+"""What is told of a refusal, which may quote all of a job."""
 _PATIENCE_S = 10.0
 """No cluster keeps the others waiting for longer."""
 
@@ -385,6 +387,7 @@ class RemoteWriter:
     async def _refused(self, wanted: RemotePlan, problem: str) -> None:
         if wanted.run is None:
             return
+        problem = problem[:_LONGEST]
         refused = RemoteJobRefused(
             workload=wanted.workload, cluster=wanted.run.cluster, decision=wanted.run.decision, message=problem
         )

@@ -71,3 +71,13 @@ async def test_of_a_job_that_runs_nothing_is_refused_where_it_can_t_be_asked_for
     refusing(worker).reads = AccessRefused("the token has expired")
     assert await worker.write() >= 5_000, "rights take a while"
     assert not worker.told(RemoteJobRefused)
+
+
+async def test_a_refusal_that_quotes_all_of_a_job_is_told_by_its_beginning() -> None:
+    """An API server quotes what may not be changed, and takes no message of a check that is longer than 32 KiB."""
+    told = chosen()
+    worker = OneWorker(told, batch_job(), conditions={"Admitted": "Admitted"})
+    refusing(worker).makes = ObjectInvalid(f"spec.template: Invalid value: {'x' * 100_000}: field is immutable")
+    await worker.write()
+    (refused,) = worker.told(RemoteJobRefused)
+    assert refused.message.startswith("spec.template: Invalid value: x") and len(refused.message) <= 1024
