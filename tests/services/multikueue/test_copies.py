@@ -107,9 +107,7 @@ class Withheld(There):
         return await super().get(resource, namespace, name)
 
 
-async def test_a_copy_goes_from_where_the_account_may_not_ask_for_jobs_so_that_no_other_cluster_waits_for_that() -> (
-    None
-):
+async def test_a_copy_goes_from_where_the_account_may_not_ask_for_jobs_lest_others_wait_for_it() -> None:
     told = waiting()
     told.copy("w1", QuotaReserved=1)
     told.copy("w2", QuotaReserved=1, Admitted=5)
