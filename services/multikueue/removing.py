@@ -1,6 +1,6 @@
 """What is taken away in a worker cluster: a copy that is not wanted there, and before it the job that runs by it."""
 
-import structlog
+from collections.abc import Callable
 
 from events.api.labels import JOB_OWNER_GVK, JOB_OWNER_NAME, MULTIKUEUE_ORIGIN_UID, PREBUILT_WORKLOAD_NAME
 from events.job_kind import JobKind
@@ -14,14 +14,13 @@ from services.multikueue.remote_plan import RemotePlan
 from services.multikueue.remote_workloads import WORKLOADS, without_finalizer
 from services.runtime.cluster_port import AccessRefused, ObjectMissing, RemoteCluster, Resource, Writer
 
-log = structlog.get_logger()
-
 
 class Removal:
     """Takes copies away, and asks here whether that is still so before it does what nobody can undo."""
 
-    def __init__(self, home: Writer) -> None:
-        self._home = home
+    def __init__(self, home: Writer, tell_left: Callable[..., object]) -> None:
+        """`tell_left` is called where a job stays that may not be asked for."""
+        self._home, self._tell_left = home, tell_left
         self.kinds: Kinds = kinds_of(SettingsObserved())
         """The kinds of jobs there are."""
 
@@ -43,7 +42,7 @@ class Removal:
                 await self._remove_job(remote, wanted, resource, name)
             except AccessRefused as problem:
                 # Without its copy it stops there, if there is any; and no job in another cluster waits for it.
-                log.warning("job left there", workload=wanted.workload, cluster=cluster, problem=str(problem))
+                self._tell_left(workload=wanted.workload, cluster=cluster, problem=str(problem))
         patch = without_finalizer(copy)
         if patch is not None:
             await remote.merge(WORKLOADS, wanted.namespace, wanted.name, patch)

@@ -72,7 +72,7 @@ class RemoteWriter:
         self, home: Writer, clock: Clock, connections: Mapping[str, ClusterConnection], seen: SeenElsewhere
     ) -> None:
         self._home, self._clock, self._connections, self._seen = home, clock, connections, seen
-        self.removal = Removal(home)
+        self.removal = Removal(home, partial(log.warning, "job left there"))
         """What takes copies away, with their jobs."""
         self._synced: dict[str, str] = {}
         """By workload, the choice of which it was told that its job is there."""
