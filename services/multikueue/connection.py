@@ -59,6 +59,7 @@ _OPENED_AGAIN: Millis = 10_000
 """How long a cluster that was connected is not shown as lost while its watch is opened again."""
 _OPENED: Millis = 60_000
 _MOST_PATIENCE: Millis = 600_000
+_LONGEST = 1024
 _EXPECTED = (ClusterUnavailable, ObjectMissing, ObjectInvalid, KubeConfigRefused)
 
 
@@ -217,7 +218,7 @@ class ClusterConnection:
         except Exception as problem:  # noqa: BLE001 - whatever a cluster answers, it is tried again
             if not isinstance(problem, _EXPECTED):
                 log.exception("what it answers is not understood", cluster=self.name)
-            what = str(problem) or type(problem).__name__
+            what = str(problem)[:_LONGEST] or type(problem).__name__
             if self._has_lasted():
                 log.info("connected again", cluster=self.name, problem=what)
                 return 0
@@ -387,7 +388,8 @@ class ClusterConnection:
             except (ObjectConflict, ClusterUnavailable) as problem:
                 log.info("not shown yet", cluster=self.name, problem=str(problem))
                 await self._clock.sleep(_FIRST_PAUSE // 10)
-            except ObjectMissing:
+            except (ObjectMissing, ObjectInvalid) as problem:  # The connection goes on all the same.
+                log.warning("not shown", cluster=self.name, problem=str(problem))
                 return
             else:
                 return

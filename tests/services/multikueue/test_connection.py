@@ -22,6 +22,7 @@ from services.runtime.cluster_port import (
     AccessRefused,
     ClusterUnavailable,
     Listed,
+    ObjectInvalid,
     ObjectMissing,
     Resource,
     Sight,
@@ -150,9 +151,9 @@ class Leading(Opened):
 
 
 @asynccontextmanager
-async def connecting(cluster: Seen, clock: ScaledClock) -> AsyncGenerator[Shown]:
+async def connecting(cluster: Seen, clock: ScaledClock, home: Shown | None = None) -> AsyncGenerator[Shown]:
     """What is shown of the connection to a cluster while that is kept up."""
-    shown, opened = Shown(), Leading(cluster)
+    shown, opened = home or Shown(), Leading(cluster)
     seen = SeenElsewhere(MemoryStream(FACTS), clock, lambda _: "")
     connection = ClusterConnection("w1", shown, opened, clock, seen, lambda _: None, opened)
     connection.want(W1, "multikueue", None)
@@ -210,3 +211,42 @@ async def test_a_cluster_that_is_lost_is_so_since_its_watch_ended_and_soon_shown
         assert lost["status"] == "False" and why in lost["message"] and "connection attempts: 1" in lost["message"]
         assert abs(parse_timestamp(lost["lastTransitionTime"]) - there.ended[0]) < 2_000
         assert clock.now() < there.ended[0] + 15_000
+
+
+class Strict(Shown):
+    """The manager's own cluster, which takes nothing that is shown, as it would a message that is longer than it may be."""
+
+    async def merge(
+        self, resource: Resource, namespace: str, name: str, patch: JsonObject, *, subresource: str = ""
+    ) -> JsonObject:
+        await super().merge(resource, namespace, name, patch, subresource=subresource)
+        raise ObjectInvalid("status.conditions[0].message: Too long: may not be more than 32768 bytes")
+
+
+async def test_a_condition_that_may_not_be_written_ends_no_connection() -> None:
+    clock = ScaledClock(20.0)
+    cluster = Breaking(clock, 1_000)
+    async with connecting(cluster, clock, Strict()) as shown:
+        await cluster.over.wait()
+        await clock.sleep(2_000)
+        assert [one["status"] for one in shown.conditions] == ["True", "False", "True"] and len(cluster.opened) == 2
+
+
+class Wordy(Breaking):
+    """A cluster that has much to say before it is connected."""
+
+    async def watch(self, resource: Resource) -> AsyncGenerator[Sight]:
+        if not self.opened:
+            self.opened.append(self.clock.now())
+            raise ObjectInvalid("x" * 100_000)
+        async for sight in super().watch(resource):
+            yield sight
+
+
+async def test_what_a_cluster_answers_is_shown_by_its_beginning() -> None:
+    clock = ScaledClock(20.0)
+    cluster = Wordy(clock)
+    async with connecting(cluster, clock) as shown:
+        await cluster.over.wait()
+        message = shown.conditions[0]["message"]
+        assert len(message) < 2_000 and "connection attempts: 1, next connection attempt: " in message
