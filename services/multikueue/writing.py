@@ -338,13 +338,15 @@ class RemoteWriter:
     async def _check_alone(self, wanted: RemotePlan) -> None:
         """Whether no other cluster that can be reached has a copy: this log may not know of one that another log has had made.
 
-        Raises `ObjectConflict`, and `ClusterUnavailable` where one can't be asked just now.
+        Raises `ObjectConflict`, `ClusterUnavailable` where one can't be asked just now, and `ObjectInvalid` where one may not be.
         """
         for cluster in wanted.elsewhere:
             try:
                 copy = await self._remote(cluster).get(WORKLOADS, wanted.namespace, wanted.name)
             except ObjectMissing:
                 continue
+            except AccessRefused as problem:
+                raise ObjectInvalid(f"cluster {cluster}: {problem}") from problem
             if is_of_origin(copy, wanted.origin):
                 raise ObjectConflict(f"cluster {cluster} has a copy of {wanted.workload} still")
 

@@ -104,11 +104,18 @@ class There(AbsentCluster):
 class OneWorker:
     """The clusters w1, where the copy stands, and w2, where nothing does; what the manager wants of them is written."""
 
-    def __init__(self, manager: Manager, local: JsonObject, *, conditions: dict[str, str] | None = None) -> None:
-        """With `conditions`, a reason for each type, there is a copy in w1."""
+    def __init__(
+        self,
+        manager: Manager,
+        local: JsonObject,
+        *,
+        conditions: dict[str, str] | None = None,
+        scale: float = 1000.0,
+    ) -> None:
+        """With `conditions`, a reason for each type, there is a copy in w1. Its time passes `scale` times faster."""
         self.manager, self.here = manager, Here(local)
         self.w1, self.w2 = There(None if conditions is None else _copy(conditions)), There()
-        self.clock, self._facts = ScaledClock(1000.0), MemoryStream(FACTS)
+        self.clock, self._facts = ScaledClock(scale), MemoryStream(FACTS)
         self._seen = SeenElsewhere(self._facts, self.clock, lambda _: "")
         self._connections = {"w1": self._connected("w1", self.w1), "w2": self._connected("w2", self.w2)}
         self._writer = RemoteWriter(self.here, self.clock, self._connections, self._seen)
@@ -119,10 +126,10 @@ class OneWorker:
         found.remote = cluster  # pyright: ignore[reportAttributeAccessIssue] - nothing of it is watched
         return found
 
-    def put(self, there: There) -> None:
-        """This is w1 from now on."""
-        self.w1 = there
-        self._connections["w1"] = self._connected("w1", there)
+    def put(self, there: There, name: str = "w1") -> None:
+        """This is one of the clusters from now on."""
+        self.w1, self.w2 = (there, self.w2) if name == "w1" else (self.w1, there)
+        self._connections[name] = self._connected(name, there)
 
     def runs(self, job: JsonObject) -> None:
         """This manager's job stands in w1."""

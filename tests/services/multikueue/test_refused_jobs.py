@@ -67,7 +67,7 @@ async def test_the_check_says_why_the_job_can_t_be_made_there(
 
 async def test_of_a_job_that_runs_nothing_is_refused_where_it_can_t_be_asked_for_a_while() -> None:
     told = running()
-    worker = OneWorker(told, batch_job(), conditions={"Admitted": "Admitted"})
+    worker = OneWorker(told, batch_job(), conditions={"Admitted": "Admitted"}, scale=1.0)
     refusing(worker).reads = AccessRefused("the token has expired")
     assert await worker.write() >= 5_000, "rights take a while"
     assert not worker.told(RemoteJobRefused)
@@ -81,3 +81,22 @@ async def test_a_refusal_that_quotes_all_of_a_job_is_told_by_its_beginning() -> 
     await worker.write()
     (refused,) = worker.told(RemoteJobRefused)
     assert refused.message.startswith("spec.template: Invalid value: x") and len(refused.message) <= 1024
+
+
+class Closed(There):
+    """A worker cluster whose account may not ask for what stands there."""
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> JsonObject:
+        del namespace, name
+        raise AccessRefused(f"{resource.plural} is forbidden")
+
+
+async def test_a_cluster_that_may_not_be_asked_whether_it_has_a_copy_is_named_by_the_check() -> None:
+    """The job may be at work there: it is made nowhere else, and whoever waits is told for what."""
+    told = chosen()
+    worker = OneWorker(told, batch_job(), conditions={"Admitted": "Admitted"})
+    worker.put(Closed(), "w2")
+    await worker.write()
+    (refused,) = worker.told(RemoteJobRefused)
+    assert refused.message == "cluster w2: the Kubernetes API refuses access: workloads is forbidden"
+    assert not worker.w1.created
