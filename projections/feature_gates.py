@@ -29,6 +29,7 @@ DEFAULTS: dict[str, bool] = {
     "MultiKueueIncrementalDispatcherRespectConfigOrder": True,
     "MultiKueueManagerQuotaAutomation": False,
     "MultiKueueOrchestratedPreemption": False,
+    "MultiKueueRemoteSpecSync": True,
     "PartialAdmission": True,
     "PriorityBoost": False,
     "PrioritizePreemptorWorkloads": False,

@@ -37,6 +37,7 @@ PODSET_GROUP_NAME = "kueue.x-k8s.io/podset-group-name"
 MANAGED = "kueue.x-k8s.io/managed"
 MULTIKUEUE_ORIGIN = "kueue.x-k8s.io/multikueue-origin"
 MULTIKUEUE_ORIGIN_UID = "kueue.x-k8s.io/multikueue-origin-uid"
+MULTIKUEUE_WORKER_POD = "kueue.x-k8s.io/multikueue-worker-workload-pod"
 """A label on gated pods; as a finalizer it keeps them until their outcome is on the log."""
 ADMISSION_GATE = "kueue.x-k8s.io/admission"
 TOPOLOGY_GATE = "kueue.x-k8s.io/topology"
@@ -251,6 +252,13 @@ KNOWN = (
         "StatefulSets and LeaderWorkerSets in other clusters",
         _OURS,
         "the UID of the object of which it is a copy",
+    ),
+    Known(
+        MULTIKUEUE_WORKER_POD,
+        _L,
+        "pods, pod templates",
+        _OURS,
+        "`true` where the manager of other clusters has sent the workload of the pod here",
     ),
     Known(MANAGED, _L, "pods, PodTemplates, ProvisioningRequests", _OURS, "queueing decides over it"),
     Known(MANAGED, _F, "pods", _OURS, "the pod stays until its outcome is on the log"),

@@ -9,6 +9,7 @@ from events.amount import Requests
 from events.api.labels import (
     CLUSTER_QUEUE_NAME,
     LOCAL_QUEUE_NAME,
+    MULTIKUEUE_WORKER_POD,
     POD_SET,
     PODSET_UNCONSTRAINED_TOPOLOGY,
     RESOURCE_IN_USE,
@@ -133,7 +134,11 @@ def _injection(
     return Injection(
         count=given.count,
         original=original,
-        labels={POD_SET: original.name, **_queue_labels(world.settings, cluster_queue, workload.spec.queue)},
+        labels={
+            POD_SET: original.name,
+            **_queue_labels(world.settings, cluster_queue, workload.spec.queue),
+            **({MULTIKUEUE_WORKER_POD: "true"} if workload.spec.origin else {}),
+        },
         annotations={
             **_named(workload),
             **card_pins(workload, original.name),

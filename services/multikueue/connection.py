@@ -32,6 +32,7 @@ from services.multikueue.remote_workloads import copies_of, key_of, remote_workl
 from services.multikueue.seen import SeenElsewhere
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import (
+    AccessRefused,
     Changed,
     ClusterUnavailable,
     Connector,
@@ -53,6 +54,12 @@ CLUSTERS = Resource(
 )
 _FIRST_PAUSE: Millis = 5_000
 _MOST_DOUBLINGS = 6
+_RIGHTS_MAY_COME: Millis = 60_000
+_OPENED_AGAIN: Millis = 10_000
+"""How long a cluster that was connected is not shown as lost while its watch is opened again."""
+_OPENED: Millis = 60_000
+_MOST_PATIENCE: Millis = 600_000
+_LONGEST = 1024
 _EXPECTED = (ClusterUnavailable, ObjectMissing, ObjectInvalid, KubeConfigRefused)
 
 
@@ -109,11 +116,15 @@ class ClusterConnection:
         """Whether what became of it last was another process's to show."""
         self._follows: dict[Resource, asyncio.Task[None]] = {}
         self._broken: asyncio.Event = asyncio.Event()
+        self._listed = asyncio.Event()
+        """Set once the copies there were listed."""
         self._changed = asyncio.Event()
         """Set when it is to be reached otherwise."""
         self._attempts = 0
         self._connected_at: Millis | None = None
         """Since when it is connected, until that has ended."""
+        self._lost_at: Millis | None = None
+        """When that ended, until it is connected again or shown as lost."""
         self._access = ClusterAccess(name, home, connector, clock)
 
     def renew(self) -> None:
@@ -207,11 +218,13 @@ class ClusterConnection:
         except Exception as problem:  # noqa: BLE001 - whatever a cluster answers, it is tried again
             if not isinstance(problem, _EXPECTED):
                 log.exception("what it answers is not understood", cluster=self.name)
+            what = str(problem)[:_LONGEST] or type(problem).__name__
+            if self._has_lasted():
+                log.info("connected again", cluster=self.name, problem=what)
+                return 0
             self._attempts += 1
-            pause = 0 if self._has_lasted() else _FIRST_PAUSE * 2 ** min(self._attempts - 1, _MOST_DOUBLINGS)
-            self._connected_at = None
+            pause = _FIRST_PAUSE * 2 ** min(self._attempts - 1, _MOST_DOUBLINGS)
             at = format_timestamp(self._clock.now() + pause)
-            what = str(problem) or type(problem).__name__
             told = f"{what}; connection attempts: {self._attempts}, next connection attempt: {at}"
             await self._show(found, "ClientConnectionFailed", told)
             return pause
@@ -220,8 +233,14 @@ class ClusterConnection:
         return 0
 
     def _has_lasted(self) -> bool:
-        """Whether it was connected until now, for long enough that the next attempt need not wait."""
-        return self._connected_at is not None and self._clock.now() >= self._connected_at + _FIRST_PAUSE
+        """Whether it was connected until now, for long enough that it is tried again at once before it is shown as lost."""
+        since, self._connected_at = self._connected_at, None
+        return since is not None and self._clock.now() >= since + _FIRST_PAUSE
+
+    @property
+    def _patience(self) -> Millis:
+        """How long it may take now to list what is there."""
+        return _OPENED_AGAIN if self._lost_at is not None else min(_OPENED * 2**self._attempts, _MOST_PATIENCE)
 
     async def _serve(
         self, found: MultiKueueClusterObserved, origin: str, kubeconfig: str, until: Millis | None
@@ -229,11 +248,16 @@ class ClusterConnection:
         """Follow the copies there until that ends, or its credentials do. Raises what a watch raises."""
         remote = await self._connector.connect(kubeconfig)
         self._broken.clear()
+        self._listed.clear()
+        opened = asyncio.create_task(self._clock.wait(self._listed, self._clock.now() + self._patience))
         changed = asyncio.create_task(self._clock.wait(self._changed, until))
         following = [*self._queues.begin(remote), asyncio.create_task(self._follow_copies(remote, found, origin))]
         broken = asyncio.create_task(self._broken.wait())
         tasks = (changed, broken, *following)
         try:
+            await asyncio.wait((opened, *tasks), return_when=asyncio.FIRST_COMPLETED)
+            if opened.done() and not self._listed.is_set():
+                raise ClusterUnavailable("watch establishment timed out")
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in following:
                 if task.done():
@@ -241,11 +265,13 @@ class ClusterConnection:
             if self._broken.is_set():
                 raise ClusterUnavailable("a watch of jobs there has ended")
         finally:
+            if self.remote is not None:
+                self._lost_at = self._clock.now()
             self.remote = None
-            for task in tasks:
+            for task in (opened, *tasks):
                 task.cancel()
             try:
-                await asyncio.gather(*tasks, return_exceptions=True)
+                await asyncio.gather(opened, *tasks, return_exceptions=True)
                 await self._end()
             finally:
                 await remote.close()
@@ -253,12 +279,14 @@ class ClusterConnection:
     async def _follow_copies(self, remote: RemoteCluster, found: MultiKueueClusterObserved, origin: str) -> None:
         async with aclosing(remote.watch(copies_of(origin))) as sights:
             async for sight in sights:
+                self._listed.set()
                 await self._see(sight)
                 if self.remote is None:
                     # What there is has to be on the log before the cluster counts as connected: else what is not told yet looks lost.
                     await self._queues.known.wait()
                     await self._seen.outbox.stored()
                     self.remote, self._attempts, self._connected_at = remote, 0, self._clock.now()
+                    self._lost_at = None
                     await self._show(found, "Active", "Connected", active=True)
 
     async def _see(self, sight: Sight) -> None:
@@ -314,16 +342,27 @@ class ClusterConnection:
         )
 
     async def _follow(self, remote: RemoteCluster, resource: Resource) -> None:
+        """Poke whose job changes there. What is not served or may not be seen ends nothing: others have jobs of other kinds there."""
         try:
-            async with aclosing(remote.watch(resource)) as sights:
-                async for sight in sights:
-                    for value in sight.objects if isinstance(sight, Listed) else [sight.object]:
-                        meta = object_at(value, "metadata")
-                        name = object_at(meta, "labels").get(PREBUILT_WORKLOAD_NAME)
-                        if name:
-                            self._poke(f"{meta.get('namespace', '')}/{name}")
+            while True:
+                try:
+                    await self._follow_jobs(remote, resource)
+                except (AccessRefused, ObjectMissing, ObjectInvalid) as problem:
+                    log.warning("not followed there", cluster=self.name, kind=resource.kind, problem=str(problem))
+                    await self._clock.sleep(_RIGHTS_MAY_COME)
+                else:
+                    break
         finally:
             self._broken.set()
+
+    async def _follow_jobs(self, remote: RemoteCluster, resource: Resource) -> None:
+        async with aclosing(remote.watch(resource)) as sights:
+            async for sight in sights:
+                for value in sight.objects if isinstance(sight, Listed) else [sight.object]:
+                    meta = object_at(value, "metadata")
+                    name = object_at(meta, "labels").get(PREBUILT_WORKLOAD_NAME)
+                    if name:
+                        self._poke(f"{meta.get('namespace', '')}/{name}")
 
     async def _end(self) -> None:
         self.remote = None
@@ -335,6 +374,7 @@ class ClusterConnection:
     async def _show(self, found: MultiKueueClusterObserved, reason: str, message: str, *, active: bool = False) -> None:
         """Write the condition Active of its object, if it says anything else and that is to be shown from here."""
         self._unshown = not self._telling.leads
+        at, self._lost_at = self._lost_at or self._clock.now(), None
         if self._unshown:
             log.info("not shown from here", cluster=self.name, active=active, message=message)
             return
@@ -342,13 +382,14 @@ class ClusterConnection:
         while True:
             try:
                 value = await self._home.get(CLUSTERS, "", self.name)
-                patch = active_patch(value, found.generation, status, reason, message, self._clock.now())
+                patch = active_patch(value, found.generation, status, reason, message, at)
                 if patch is not None:
                     await self._home.merge(CLUSTERS, "", self.name, patch, subresource="status")
             except (ObjectConflict, ClusterUnavailable) as problem:
                 log.info("not shown yet", cluster=self.name, problem=str(problem))
                 await self._clock.sleep(_FIRST_PAUSE // 10)
-            except ObjectMissing:
+            except (ObjectMissing, ObjectInvalid) as problem:  # The connection goes on all the same.
+                log.warning("not shown", cluster=self.name, problem=str(problem))
                 return
             else:
                 return

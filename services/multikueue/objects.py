@@ -21,14 +21,14 @@ from events.api.workload import MAXIMUM_EXECUTION_TIME
 from events.event import Millis
 from events.job_kind import JobKind
 from events.json_object import JsonMapping, JsonObject, object_at, objects_at
-from events.json_path import difference, locate, put
+from events.json_path import difference, get, locate, put
 from events.timestamp import format_timestamp
 from services.jobs.job_status import finished_of, is_suspended
 from services.jobs.kinds.pod_readers import pods_of
 from services.jobs.kinds.pods import is_gated, is_leaving, is_over
 from services.jobs.kinds.ray import CLUSTER_AT, with_groups
 from services.jobs.kinds.serving import templates_of
-from services.jobs.kinds.table import JOB, LEADER_WORKER_SET, POD, STATEFUL_SET, TRAIN_JOB
+from services.jobs.kinds.table import JOB, LEADER_WORKER_SET, POD, RAY_SERVICE, STATEFUL_SET, TRAIN_JOB
 from services.jobs.kinds.train_job import unpatched
 from services.multikueue.remote_plan import Outline
 
@@ -37,6 +37,7 @@ _OWN = frozenset({DECISION, CITED, ESTIMATE})
 """Annotations about decisions of the log here, which mean nothing in another cluster."""
 _BY = "Set by MultiKueue adapter"
 _SERVING = (STATEFUL_SET, LEADER_WORKER_SET)
+_SERVED_AT = ("spec", "serveConfigV2")
 _SCHEDULED = "PodScheduled"
 _CLASS = {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass"}
 
@@ -98,11 +99,18 @@ def amended(copy: JsonObject, wanted: Outline) -> JsonObject | None:
 
 
 def step_patch(
-    kind: JobKind, local: JsonObject, remote: JsonObject, workload: str, counts: Mapping[str, int]
+    kind: JobKind,
+    local: JsonObject,
+    remote: JsonObject,
+    workload: str,
+    counts: Mapping[str, int],
+    *,
+    serves: bool = False,
 ) -> JsonObject | None:
     """The merge patch of a job there by which it has the priority class of the one here, and an elastic one slice and size.
 
-    None where it has. `counts` are those of its slice, by pod set; without any it keeps slice and size.
+    None where it has. `counts` are those of its slice, by pod set; without any it keeps slice and size. With `serves` a RayService serves
+    there what is written here.
     """
     labels, told = object_at(remote, "metadata", "labels"), object_at(local, "metadata", "labels")
     wanted = {PRIORITY_CLASS: told[PRIORITY_CLASS]} if told.get(PRIORITY_CLASS) and kind not in (POD, *_SERVING) else {}
@@ -110,6 +118,8 @@ def step_patch(
     if counts:
         wanted[PREBUILT_WORKLOAD_NAME] = workload
         resized = with_counts(kind, remote, local, counts)
+    if serves and kind is RAY_SERVICE:
+        resized = put(resized, _SERVED_AT, get(local, _SERVED_AT))
     change = {name: value for name, value in wanted.items() if labels.get(name) != value}
     spec = difference(dict(object_at(remote, "spec")), dict(object_at(resized, "spec")))
     if not change and not spec:

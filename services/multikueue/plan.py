@@ -29,6 +29,7 @@ from projections.checks.dispatch import (
 from projections.checks.left_behind import copies_that_ended, standing_copies
 from projections.checks.multikueue import connected, is_listed
 from projections.checks.state import DispatchState
+from projections.feature_gates import enabled
 from projections.partitions.homes import is_placed_here
 from projections.partitions.state import PlacedState
 from projections.workloads.lifecycle import ADMITTED, EVICTED, FINISHED, Workload, chain_of
@@ -320,6 +321,7 @@ def _with_job(world: DispatchState, found: RemotePlan, workload: Workload) -> Re
         kind=kind,
         api_version=owner.api_version,
         managed_by=path,
+        serves=enabled(world.settings, "MultiKueueRemoteSpecSync"),
         jobs=(owner.name,),
         keep_job=(together,) if together else (),
     )

@@ -275,7 +275,8 @@ def _nominated(
                 return []
             in_order = enabled(world.settings, "MultiKueueIncrementalDispatcherRespectConfigOrder")
             more = [name for name in (config.clusters if in_order else sorted(config.clusters)) if name not in before]
-            clusters = _tried_before(world, workload, dispatch, config) or (*before, *more[: rule.step_size])
+            kept = [name for name in before if name in config.clusters]
+            clusters = _tried_before(world, workload, dispatch, config) or (*kept, *more[: rule.step_size])
         case found if found == BY_ESTIMATE:
             step = next_of_dispatch(world, workload, check.name, dispatch, config.clusters, rule, at)
             return [] if step is None else [step]

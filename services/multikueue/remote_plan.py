@@ -41,6 +41,8 @@ class RemotePlan(msgspec.Struct, frozen=True, kw_only=True):
     api_version: str = ""
     managed_by: str = ""
     """Where a job of this kind says who runs it; what is made elsewhere says nothing there."""
+    serves: bool = False
+    """What runs there serves what is written here by now."""
     jobs: tuple[str, ...] = ()
     """The names of what runs there: the job behind it, or each of its pods; none where that is not known any more."""
     keep_job: tuple[str, ...] = ()

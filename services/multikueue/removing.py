@@ -1,5 +1,7 @@
 """What is taken away in a worker cluster: a copy that is not wanted there, and before it the job that runs by it."""
 
+from collections.abc import Callable
+
 from events.api.labels import JOB_OWNER_GVK, JOB_OWNER_NAME, MULTIKUEUE_ORIGIN_UID, PREBUILT_WORKLOAD_NAME
 from events.job_kind import JobKind
 from events.json_object import JsonObject, object_at, objects_at
@@ -10,14 +12,15 @@ from services.jobs.kinds.table import LEADER_WORKER_SET
 from services.multikueue.objects import is_of_origin
 from services.multikueue.remote_plan import RemotePlan
 from services.multikueue.remote_workloads import WORKLOADS, without_finalizer
-from services.runtime.cluster_port import ObjectMissing, RemoteCluster, Resource, Writer
+from services.runtime.cluster_port import AccessRefused, ObjectMissing, RemoteCluster, Resource, Writer
 
 
 class Removal:
     """Takes copies away, and asks here whether that is still so before it does what nobody can undo."""
 
-    def __init__(self, home: Writer) -> None:
-        self._home = home
+    def __init__(self, home: Writer, tell_left: Callable[..., object]) -> None:
+        """`tell_left` is called where a job stays that may not be asked for."""
+        self._home, self._tell_left = home, tell_left
         self.kinds: Kinds = kinds_of(SettingsObserved())
         """The kinds of jobs there are."""
 
@@ -35,7 +38,11 @@ class Removal:
         if wanted.unknown and await self._is_here(wanted):
             return False
         for resource, name in [] if cluster in wanted.keep_job else self._job_places(wanted, copy):
-            await self._remove_job(remote, wanted, resource, name)
+            try:
+                await self._remove_job(remote, wanted, resource, name)
+            except AccessRefused as problem:
+                # Without its copy it stops there, if there is any; and no job in another cluster waits for it.
+                self._tell_left(workload=wanted.workload, cluster=cluster, problem=str(problem))
         patch = without_finalizer(copy)
         if patch is not None:
             await remote.merge(WORKLOADS, wanted.namespace, wanted.name, patch)

@@ -59,6 +59,8 @@ log = structlog.get_logger()
 _SOON: Millis = 500
 _DEFERRED: Millis = 2_000
 _LATER: Millis = 10_000
+_LONGEST = 1024
+"""What is told of a refusal, which may quote all of a job."""
 _PATIENCE_S = 10.0
 """No cluster keeps the others waiting for longer."""
 
@@ -70,7 +72,7 @@ class RemoteWriter:
         self, home: Writer, clock: Clock, connections: Mapping[str, ClusterConnection], seen: SeenElsewhere
     ) -> None:
         self._home, self._clock, self._connections, self._seen = home, clock, connections, seen
-        self.removal = Removal(home)
+        self.removal = Removal(home, partial(log.warning, "job left there"))
         """What takes copies away, with their jobs."""
         self._synced: dict[str, str] = {}
         """By workload, the choice of which it was told that its job is there."""
@@ -103,6 +105,8 @@ class RemoteWriter:
             try:
                 async with asyncio.timeout(_PATIENCE_S):
                     wait = min(wait, await step())
+            except AccessRefused as problem:  # Rights take a while.
+                log.warning("may not be written", workload=wanted.workload, problem=str(problem))
             except (ClusterUnavailable, ObjectConflict, ObjectMissing, TimeoutError) as problem:
                 log.info("not written yet", workload=wanted.workload, problem=str(problem))
                 wait = min(wait, _SOON)
@@ -138,6 +142,8 @@ class RemoteWriter:
             await remote.create(WORKLOADS, wanted.namespace, question(copy) if asks else copy)
         except ObjectConflict:
             log.debug("there already", workload=wanted.workload, cluster=cluster)
+        except ObjectMissing as problem:
+            log.warning("no namespace there", workload=wanted.workload, cluster=cluster, problem=str(problem))
         return _LATER
 
     def _is_behind(self, wanted: RemotePlan, local: JsonObject) -> bool:
@@ -247,7 +253,7 @@ class RemoteWriter:
     ) -> bool:
         """Have jobs there run in the slice, in the size and in the priority class of now; whether those do whose slice says so."""
         for local, found in there:
-            patch = step_patch(kind, local, found, wanted.name, run.counts)
+            patch = step_patch(kind, local, found, wanted.name, run.counts, serves=wanted.serves)
             if patch is None:
                 continue
             resource, name = resource_of(kind, wanted.api_version), found["metadata"]["name"]
@@ -287,7 +293,10 @@ class RemoteWriter:
     async def _there(
         self, remote: RemoteCluster, wanted: RemotePlan, kind: JobKind, run: RemoteJob, local: JsonObject
     ) -> JsonObject | None:
-        """The job there, which is made where it is missing; None where it is not to be made: then it looks stopped here."""
+        """The job there, which is made where it is missing; None where it is not to be made: then it looks stopped here.
+
+        Raises `ObjectInvalid` where that cluster does not let it be made.
+        """
         resource = resource_of(kind, wanted.api_version)
         try:
             found = await remote.get(resource, wanted.namespace, local["metadata"]["name"])
@@ -301,9 +310,19 @@ class RemoteWriter:
             if not run.make or not may_be_made(kind, local):
                 await self._park_one(wanted, kind, local)
                 return None
+        except AccessRefused as problem:
+            if not run.make or self._synced.get(wanted.workload) == run.decision:
+                raise
+            raise ObjectInvalid(str(problem)) from problem
         made = remote_job(kind, local, wanted.name, wanted.origin, managed_by=wanted.managed_by, counts=run.counts)
         await self._check_copy(remote, wanted)
-        return await remote.create(resource, wanted.namespace, made)
+        try:
+            return await remote.create(resource, wanted.namespace, made)
+        except AccessRefused as problem:
+            raise ObjectInvalid(str(problem)) from problem
+        except ObjectMissing as problem:
+            what = f"{wanted.api_version} {kind.kind}"
+            raise ObjectInvalid(f"no {what} can be made there: {problem}") from problem
 
     async def _check_copy(self, remote: RemoteCluster, wanted: RemotePlan) -> None:
         """Whether the copy is still there, of which what was seen last may be older: a job without one would stay for ever.
@@ -319,13 +338,15 @@ class RemoteWriter:
     async def _check_alone(self, wanted: RemotePlan) -> None:
         """Whether no other cluster that can be reached has a copy: this log may not know of one that another log has had made.
 
-        Raises `ObjectConflict`, and `ClusterUnavailable` where one can't be asked just now.
+        Raises `ObjectConflict`, `ClusterUnavailable` where one can't be asked just now, and `ObjectInvalid` where one may not be.
         """
         for cluster in wanted.elsewhere:
             try:
                 copy = await self._remote(cluster).get(WORKLOADS, wanted.namespace, wanted.name)
             except ObjectMissing:
                 continue
+            except AccessRefused as problem:
+                raise ObjectInvalid(f"cluster {cluster}: {problem}") from problem
             if is_of_origin(copy, wanted.origin):
                 raise ObjectConflict(f"cluster {cluster} has a copy of {wanted.workload} still")
 
@@ -368,6 +389,7 @@ class RemoteWriter:
     async def _refused(self, wanted: RemotePlan, problem: str) -> None:
         if wanted.run is None:
             return
+        problem = problem[:_LONGEST]
         refused = RemoteJobRefused(
             workload=wanted.workload, cluster=wanted.run.cluster, decision=wanted.run.decision, message=problem
         )

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from operator import itemgetter
 from typing import Generic, TypeVar
 
 from events.event import Millis
@@ -72,4 +73,7 @@ class WantedWrites(Generic[T]):
         now = self._clock.now()
         for key in [key for key in self._due if key not in self._wanted]:
             del self._due[key]
-        return next((key for key in self._wanted if key not in self._busy and self._due.get(key, 0) <= now), None)
+        # Who has waited longest comes first, and before all who was not written yet: those that are due again at once come round after them.
+        free = ((self._due.get(key, 0), key) for key in self._wanted if key not in self._busy)
+        due, first = min(free, key=itemgetter(0), default=(now + 1, ""))
+        return first if due <= now else None

@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from events.admission import QuotaReserved, WorkloadAdmitted
+from events.api.labels import MULTIKUEUE_WORKER_POD
 from events.catalogue import Decision
 from events.codec import decode_commit, decode_sighting
 from events.hash_chain import bytes_hash
@@ -57,6 +58,10 @@ async def test_a_job_runs_in_the_cluster_that_has_room_and_nothing_of_it_stays_t
         await stage.until(lambda: stage.running("patient"))
         await w2.stage.until(lambda: w2.stage.running("patient"))
         assert not stage.of("pods"), "no pod of it runs here"
+        (pod,) = w2.stage.of("pods")
+        assert pod["metadata"]["labels"][MULTIKUEUE_WORKER_POD] == "true"
+        (local,) = w1.stage.of("pods")
+        assert MULTIKUEUE_WORKER_POD not in local["metadata"]["labels"]
         (there,) = w2.copies
         assert [one["name"] for one in there["metadata"]["ownerReferences"]] == ["patient"]
         assert [one["metadata"]["name"] for one in w1.jobs] == ["local"], "the loser got no job"

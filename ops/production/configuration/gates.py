@@ -40,7 +40,6 @@ WITHOUT_MEANING = frozenset(
         "MultiKueueIncrementalDispatcherConfig",
         "MultiKueueKubeConfigPathValidation",
         "MultiKueueRedoAdmissionOnEvictionInWorker",
-        "MultiKueueRemoteSpecSync",
         "MultiKueueWaitForWorkloadAdmitted",
         "PodIntegrationValidateGroupOwner",
         "RemoveFinalizersWithStrictPatch",

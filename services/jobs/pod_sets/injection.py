@@ -8,6 +8,7 @@ from events.api.labels import (
     CLUSTER_QUEUE_NAME,
     ELASTIC_JOB,
     LOCAL_QUEUE_NAME,
+    MULTIKUEUE_WORKER_POD,
     POD_SET,
     PODSET_UNCONSTRAINED_TOPOLOGY,
     TOPOLOGY_GATE,
@@ -22,7 +23,7 @@ from services.jobs.pod_sets.pod_set import Injection, InjectionForm, Original, P
 from services.jobs.pod_sets.scheduling_gates import gate_closed, gate_opened
 from services.jobs.pod_sets.updates import PodFields, added_to, noted, with_updates
 
-_LABELS = (POD_SET, CLUSTER_QUEUE_NAME, LOCAL_QUEUE_NAME)
+_LABELS = (POD_SET, CLUSTER_QUEUE_NAME, LOCAL_QUEUE_NAME, MULTIKUEUE_WORKER_POD)
 _ANNOTATIONS = (WORKLOAD, WORKLOAD_SLICE_NAME)
 """What is injected by name beside pins, so that it can be taken out again."""
 

@@ -185,6 +185,14 @@ def test_pods_get_selector_and_tolerations_of_their_flavor_and_the_names_of_thei
     }
 
 
+def test_pods_that_were_sent_here_by_a_manager_of_other_clusters_say_so() -> None:
+    asked = job("a", memory=30000, cores=90)
+    story = Story().told(*platform(cards=1), replace(asked, spec=replace(asked.spec, origin="multikueue")))
+    story.decided()
+    (found,) = injections(story.world, story.world.workloads["team/a"])
+    assert found.labels["kueue.x-k8s.io/multikueue-worker-workload-pod"] == "true"
+
+
 def test_pods_do_not_name_a_queue_that_no_label_could_name_nor_any_where_that_is_off() -> None:
     def labels(queue: str, **gates: bool) -> set[str]:
         told = [

@@ -5,6 +5,7 @@ from typing import Any
 
 from events.api.labels import MULTIKUEUE_ORIGIN, POD_SETS, PREBUILT_WORKLOAD_NAME
 from events.codec import decode_sighting
+from events.event import Millis
 from events.json_object import JsonObject
 from events.subjects import FACTS
 from ops.production.kubernetes.absent import AbsentCluster
@@ -103,14 +104,21 @@ class There(AbsentCluster):
 class OneWorker:
     """The clusters w1, where the copy stands, and w2, where nothing does; what the manager wants of them is written."""
 
-    def __init__(self, manager: Manager, local: JsonObject, *, conditions: dict[str, str] | None = None) -> None:
-        """With `conditions`, a reason for each type, there is a copy in w1."""
+    def __init__(
+        self,
+        manager: Manager,
+        local: JsonObject,
+        *,
+        conditions: dict[str, str] | None = None,
+        scale: float = 1000.0,
+    ) -> None:
+        """With `conditions`, a reason for each type, there is a copy in w1. Its time passes `scale` times faster."""
         self.manager, self.here = manager, Here(local)
         self.w1, self.w2 = There(None if conditions is None else _copy(conditions)), There()
-        self.clock, self._facts = ScaledClock(1000.0), MemoryStream(FACTS)
+        self.clock, self._facts = ScaledClock(scale), MemoryStream(FACTS)
         self._seen = SeenElsewhere(self._facts, self.clock, lambda _: "")
-        connections = {"w1": self._connected("w1", self.w1), "w2": self._connected("w2", self.w2)}
-        self._writer = RemoteWriter(self.here, self.clock, connections, self._seen)
+        self._connections = {"w1": self._connected("w1", self.w1), "w2": self._connected("w2", self.w2)}
+        self._writer = RemoteWriter(self.here, self.clock, self._connections, self._seen)
 
     def _connected(self, name: str, cluster: There) -> ClusterConnection:
         opened = Opened(Seen())
@@ -118,17 +126,23 @@ class OneWorker:
         found.remote = cluster  # pyright: ignore[reportAttributeAccessIssue] - nothing of it is watched
         return found
 
+    def put(self, there: There, name: str = "w1") -> None:
+        """This is one of the clusters from now on."""
+        self.w1, self.w2 = (there, self.w2) if name == "w1" else (self.w1, there)
+        self._connections[name] = self._connected(name, there)
+
     def runs(self, job: JsonObject) -> None:
         """This manager's job stands in w1."""
         meta = {**job["metadata"], "labels": {MULTIKUEUE_ORIGIN: "multikueue", PREBUILT_WORKLOAD_NAME: "a"}}
         self.w1.job = {**job, "metadata": meta}
 
-    async def write(self, wanted: RemotePlan | None = None) -> None:
-        """What is wanted by now is written once, and what is told of it is on the log."""
+    async def write(self, wanted: RemotePlan | None = None) -> Millis:
+        """What is wanted by now is written once, and what is told of it is on the log; how long to wait before it is written again."""
         storing = asyncio.create_task(self._seen.outbox.run())
-        await self._writer.write(wanted or self.manager.plan)
+        wait = await self._writer.write(wanted or self.manager.plan)
         await self._seen.outbox.stored()
         storing.cancel()
+        return wait
 
     def told(self, kind: type[Any]) -> list[Any]:
         """The facts of a kind that were told."""

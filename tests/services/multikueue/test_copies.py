@@ -6,9 +6,11 @@ Rule: docs/rules/multikueue.md#copies
 import pytest
 
 from events.api.labels import MULTIKUEUE_ORIGIN, POD_SETS, PREBUILT_WORKLOAD_NAME
+from events.json_object import JsonObject
 from events.multikueue import RemoteWorkloadGone
 from events.workload import PodsGone, WorkloadFinished
-from tests.services.multikueue.one_worker import OneWorker, batch_job, workload_here
+from services.runtime.cluster_port import AccessRefused, Resource
+from tests.services.multikueue.one_worker import OneWorker, There, batch_job, workload_here
 from tests.services.multikueue.test_rules import KEY, Manager, delegated, running
 from tests.services.multikueue.test_slices import Growing
 
@@ -94,3 +96,23 @@ async def test_a_job_whose_copy_is_there_though_the_log_does_not_know_it_stays()
     worker.here.workload = workload_here(asks=told.plan.asks)
     await worker.write()
     assert not worker.w1.deleted and not worker.w1.created and worker.w2.created == ["Workload"]
+
+
+class Withheld(There):
+    """A worker cluster whose account may do nothing with jobs."""
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> JsonObject:
+        if resource.kind != "Workload":
+            raise AccessRefused("jobs is forbidden")
+        return await super().get(resource, namespace, name)
+
+
+async def test_a_copy_goes_from_where_the_account_may_not_ask_for_jobs_lest_others_wait_for_it() -> None:
+    told = waiting()
+    told.copy("w1", QuotaReserved=1)
+    told.copy("w2", QuotaReserved=1, Admitted=5)
+    assert told.plan.remove == (("w1", "copy-w1"),) and told.plan.run is None
+    worker = OneWorker(told, batch_job(), conditions={"QuotaReserved": "QuotaReserved"})
+    worker.put(Withheld(worker.w1.copy))
+    await worker.write()
+    assert worker.w1.deleted == ["Workload"]

@@ -291,6 +291,25 @@ def test_a_job_there_gets_the_priority_class_of_the_one_here() -> None:
     assert step_patch(JOB, local, there, "a", {}) is None
 
 
+def test_a_ray_service_serves_there_what_is_written_here_by_now_unless_the_gate_keeps_that_here() -> None:
+    def served(what: str | None) -> dict[str, Any]:
+        meta = {"name": "a", "namespace": "t", "resourceVersion": "7"}
+        spec = {"rayClusterConfig": {"rayVersion": "2"}, **({"serveConfigV2": what} if what is not None else {})}
+        return {"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": meta, "spec": spec}
+
+    local, there = served("two"), served("one")
+    local["spec"]["rayClusterConfig"] = {"rayVersion": "3"}
+    version = {"resourceVersion": "7", "labels": {}}
+    told = {"metadata": version, "spec": {"serveConfigV2": "two"}}
+    assert step_patch(RAY_SERVICE, local, there, "a", {}, serves=True) == told, "and nothing else of its specification"
+    assert step_patch(RAY_SERVICE, served(None), there, "a", {}, serves=True) == {
+        "metadata": version,
+        "spec": {"serveConfigV2": None},
+    }
+    assert step_patch(RAY_SERVICE, local, there, "a", {}) is None
+    assert step_patch(RAY_SERVICE, served("one"), there, "a", {}, serves=True) is None
+
+
 def sized(count: int) -> dict[str, Any]:
     """A Job of so many pods at once."""
     found = job(suspend=False)

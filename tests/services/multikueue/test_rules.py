@@ -241,6 +241,17 @@ def test_the_incremental_dispatcher_nominates_a_few_more_each_round_in_the_order
     assert told.later(2 * ROUND) == [], "there are no more"
 
 
+def test_a_round_of_the_incremental_dispatcher_names_no_cluster_that_has_left_the_list() -> None:
+    """There are twenty in a list, and no more may be named."""
+    first, second = (("w1", *(f"{word}{number}" for number in range(19))) for word in ("a", "b"))
+    told = Manager(dispatcher=INCREMENTAL, step_size=20)
+    told.after(replace(CONFIG, clusters=first), delegated())
+    assert told.world.dispatches[KEY].clusters == first
+    told.after(replace(CONFIG, clusters=second))
+    told.later(ROUND)
+    assert told.world.dispatches[KEY].clusters == second
+
+
 def test_without_its_gate_the_incremental_dispatcher_goes_by_the_names_of_the_clusters() -> None:
     told = Manager(dispatcher=INCREMENTAL, step_size=2)
     told.told(replace(told.world.settings, gates={"MultiKueueIncrementalDispatcherRespectConfigOrder": False}))
@@ -752,3 +763,10 @@ def test_the_workloads_of_one_object_go_where_the_first_of_them_goes() -> None:
     assert told.world.parts == {"uid-l": {second: None}}
     told.after(WorkloadDeleted(workload=second))
     assert told.world.parts == {}
+
+
+def test_what_serves_goes_by_what_is_written_here_unless_its_gate_is_off() -> None:
+    told = running()
+    assert told.plan.serves
+    told.after(replace(told.world.settings, gates={"MultiKueueRemoteSpecSync": False}))
+    assert not told.plan.serves

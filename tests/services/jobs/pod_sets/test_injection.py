@@ -1,7 +1,8 @@
 """What is put into a job beside what its owner wrote leaves that in his words."""
 
-from events.api.labels import POD_SET, WORKLOAD
+from events.api.labels import MULTIKUEUE_WORKER_POD, POD_SET, WORKLOAD
 from events.json_object import JsonObject
+from events.json_path import look
 from services.jobs.kinds.pod_readers import pods_of
 from services.jobs.kinds.table import JOB
 from services.jobs.pod_sets.injection import inject, restore
@@ -25,6 +26,14 @@ def test_tolerations_stay_as_their_owner_has_written_them() -> None:
         begun = inject(job, pods, Injection(count=1, original=asked, tolerations=(LOOSE,)))
         assert begun["spec"]["template"]["spec"]["tolerations"] == [written, LOOSE]
         assert restore(begun, pods, asked)["spec"]["template"]["spec"]["tolerations"] == [written]
+
+
+def test_that_a_job_was_sent_here_is_taken_out_of_its_pods_when_it_stops() -> None:
+    asked = Original(name="main", count=1)
+    (pods,) = pods_of(JOB, a_job())
+    begun = inject(a_job(), pods, Injection(count=1, original=asked, labels={MULTIKUEUE_WORKER_POD: "true"}))
+    assert begun["spec"]["template"]["metadata"]["labels"] == {MULTIKUEUE_WORKER_POD: "true"}
+    assert not look(restore(begun, pods, asked), "spec.template.metadata.labels")
 
 
 def test_nodes_that_a_job_asks_for_beyond_the_workload_that_it_names_are_those_it_gets() -> None:
