@@ -109,6 +109,22 @@ WASTED_PART = (
     f"({total('kueue_preempted_workloads_total', over='increase[6h]')} > 0)"
 )
 BUDGET_SPENT = f"{once('kuelog_budget_used')} / ({once('kuelog_budget_limit')} > 0)"
+_OF_TREES = ("queue-manager", "admitter", "preemptor", "applier")
+
+
+def _nobody(service: str) -> str:
+    """The partitions of trees that somebody reads and nobody folds as that service does: with a process goes all that it tells."""
+    known = 'group by (stream) (kuelog_folded_sequence{stream=~"LOG_.*"})'
+    return f'label_replace({known} unless on (stream) kuelog_folded_sequence{{service="{service}"}}, "service", "{service}", "", "")'
+
+
+_AWAY = " or ".join(
+    (
+        *(_nobody(one) for one in _OF_TREES),
+        'absent(kuelog_folded_sequence{service="accountant"})',
+        'absent(kuelog_outbox_messages{service="watcher"})',
+    )
+)
 _FILLED = f"{once('kuelog_log_bytes')} / ({once('kuelog_log_limit_bytes')} > 0)"
 
 
@@ -120,6 +136,7 @@ def _alert(severity: AlertSeverity, name: str, minutes: int, expr: str, summary:
 # A row an alert, as on the page.
 ALERTS = (
     _alert(_C, "KuelogDown", 5, "absent(kuelog_build_info)", "Nobody exports metrics of kuelog", "What runs goes on, nothing new starts. `kubectl -n kuelog-system get pods`, then the bus"),
+    _alert(_C, "KuelogServiceAway", 5, _AWAY, "Nobody exports metrics of a service, of all partitions or of one", "Without queue manager, admitter, preemptor or accountant nothing new starts, without watcher nothing is seen, without applier nothing is written; what runs goes on. `kubectl -n kuelog-system get pods`, then `kuelog log leases`"),
     _alert(_C, "KuelogLogRegressed", 0, f"{once(_HALTED, 'reason=~regressed|witness')} > 0", "The log has lost its tail, or holds something else than was read", "Nothing is decided, on purpose. Do not remove anything; see [halts](#halts)"),
     _alert(_C, "KuelogPartitionHalted", 0, f"{once(_HALTED, 'reason=~message|stopped')} > 0", "A partition can't go on", "`/readyz` names stream and sequence, and [halts](#halts) what to do"),
     _alert(_C, "KuelogBusAway", 1, f"{once(_HALTED, 'reason=bus')} > 0", "The bus takes nothing", "[When the bus is away](#when-the-bus-is-away), [when it takes nothing](#when-the-bus-takes-nothing)"),
