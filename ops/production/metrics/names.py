@@ -186,6 +186,7 @@ KUELOG = (
     _ours("kuelog_model_stranded_bytes", ("model",), "Free memory on cards without a slot or without cores"),
     _ours("kuelog_flavor_nominal", ("flavor", "resource"), "Quota of a flavor"),
     _ours("kuelog_flavor_offered", ("flavor", "resource"), "What its cards offer"),
+    _ours("kuelog_cohort_overbooked", ("cohort", "flavor", "resource"), "What workloads hold beyond all that a cohort without a parent owns with those in it, what they keep to themselves included; 0 where they do not"),
     _ours("kuelog_drift", ("kind",), "Differences between log and cluster"),
     _ours("kuelog_log_bytes", ("stream",), "Bytes that the stream of the log holds which takes in now"),
     _ours("kuelog_log_limit_bytes", ("stream",), "Bytes that it may hold; when they are reached, nothing is admitted"),

@@ -198,10 +198,7 @@ CASES: dict[str, tuple[Series, Series]] = {
         waits(EVICTION, 0, 'cluster_queue="q",reason="Preempted"'),
     ),
     "KueueChecksSlow": (waits(CHECKS, 5), waits(CHECKS, 0)),
-    "KueueOverbooked": (
-        {f"kueue_cohort_subtree_resource_reservations{COHORT}": at(9), f"kueue_cohort_subtree_quota{COHORT}": at(8)},
-        {f"kueue_cohort_subtree_resource_reservations{COHORT}": at(8), f"kueue_cohort_subtree_quota{COHORT}": at(8)},
-    ),
+    "KueueOverbooked": level(f"kuelog_cohort_overbooked{COHORT}", 1, 0),
     "KuelogCardsOut": (
         {'kuelog_card_state{node="n",device_uuid="u",state="unhealthy"}': at(1)},
         {'kuelog_card_state{node="n",device_uuid="u",state="cordoned"}': at(1)},
