@@ -107,6 +107,8 @@ async def test_what_did_not_get_through_is_tried_again_and_told_without_its_pass
         await giving.look(3 * EVERY_MS + 2 * AGAIN_MS)
         assert len(inbox.taken) == 2, "once an hour is enough"
     assert shown("s3://bucket/kuelog") == "s3://bucket/kuelog"
+    assert shown("nats://u:a/S3cret@there:4222/sub.ject") == "nats://u@there:4222/sub.ject"
+    assert shown("https://ann@there/checkpoints?token=S3cret") == "https://ann@there/checkpoints?…"
 
 
 async def test_a_bus_that_keeps_nothing_and_one_that_is_not_there_are_told(tmp_path: Path) -> None:
