@@ -153,7 +153,7 @@ def serving() -> Any:
     # Of another partition than the first one: nobody writes what is decided there.
     lagging.backlog.offer(cast(Any, SimpleNamespace(workload="team/late", waits=False, aside=False)), 2_000)
     sites = SiteCopies({})
-    copy = CopyState(stream=PARTITION, copied=3, stored=5)
+    copy = CopyState(stream=PARTITION, copied=3, stored=5, before=5)
     sites.states["east"] = SiteState(site="east", streams=(copy,), connected=True, silent=500)
     return SimpleNamespace(
         ports=SimpleNamespace(clock=clock, watches=watches, sites=sites),
