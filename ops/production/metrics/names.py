@@ -213,6 +213,7 @@ KUELOG = (
     _ours("kuelog_outbox_lag_seconds", ("service",), "How long the oldest of them has waited; 0 where there is none"),
     _ours("kuelog_clock_skew_seconds", (), "How far the clock of the machine is ahead of the bus's; negative behind it"),
     _ours("kuelog_checkpoint_handed_out_timestamp_seconds", ("place",), "When checkpoints were last handed out to a place, in seconds since 1970; 0 before the first time"),
+    _ours("kuelog_checkpoint_outstanding", ("place",), "1 while a place has not taken the checkpoints that it was to be handed, else 0"),
     _ours("kuelog_site_connected", ("site",), "1 while a site whose log is copied here is connected, else 0"),
     _ours("kuelog_site_behind_messages", ("site", "stream"), "Messages of a site that are not copied yet; not told while it is not connected"),
     _ours("kuelog_site_silent_seconds", ("site",), "How long ago the copy heard of its site; not told before the first time"),

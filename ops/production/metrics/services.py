@@ -51,6 +51,8 @@ class ServiceMetrics(Collector):
         handed = self._running.handing_out.handed
         rows: Rows = [((place,), in_seconds(at)) for place, at in sorted(handed.items())]
         yield gauge("kuelog_checkpoint_handed_out_timestamp_seconds", rows)
+        waits: Rows = [((place,), float(one)) for place, one in sorted(self._running.handing_out.outstanding.items())]
+        yield gauge("kuelog_checkpoint_outstanding", waits)
         yield from _copying(self._running.ports.sites)
 
     def _folding(self) -> Iterator[Metric]:

@@ -52,6 +52,11 @@ class HandingOut:
         """Its problems, a sentence each."""
         return [f"checkpoints are not handed out to {place}: {why}" for place, why in sorted(self.problems.items())]
 
+    @property
+    def outstanding(self) -> dict[str, bool]:
+        """By place whether the last try came to nothing: a place that has all that was signed lacks nothing, however old that is."""
+        return {place: place in self.problems for place in self.handed}
+
     async def run(self, clock: Clock) -> None:
         """Hand out until cancelled; without a place there is nothing to do."""
         while self._places:

@@ -142,9 +142,7 @@ CASES: dict[str, tuple[Series, Series]] = {
         {BYTES: at(51), LIMIT: at(100), DAYS: at(0.5)},
         {BYTES: at(20), LIMIT: at(100), DAYS: at(0.5)},
     ),
-    "KuelogCheckpointNotHandedOut": level(
-        'kuelog_checkpoint_handed_out_timestamp_seconds{place="p"}', END * 60 - 15000, END * 60 - 100
-    ),
+    "KuelogCheckpointNotHandedOut": level('kuelog_checkpoint_outstanding{place="p"}', 1, 0),
     "KuelogWitnessOld": level("kuelog_witness_timestamp_seconds", END * 60 - 1000, END * 60 - 100),
     "KuelogSiteAway": level('kuelog_site_connected{site="east"}', 0, 1),
     "KuelogSiteBehind": level('kuelog_site_behind_messages{site="east",stream="LOG_0"}', 1, 0),
