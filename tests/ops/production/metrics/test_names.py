@@ -162,7 +162,9 @@ def serving() -> Any:
         appliers={PARTITION: applier, "LOG_1": lagging},
         watcher=None,
         leases=SimpleNamespace(
-            all=[SimpleNamespace(name="LOG_0.applier", held=True, grants=2, given_back=1)], standbys=lambda _: 1
+            all=[SimpleNamespace(name="LOG_0.applier", held=True, grants=2, given_back=1)],
+            standbys=lambda _: 1,
+            written_elsewhere=lambda _: False,
         ),
         witnessing=SimpleNamespace(at=4_000),
         handing_out=cast(Any, SimpleNamespace(handed={"p": 3_000}, outstanding={"p": True})),
