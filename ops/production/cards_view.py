@@ -1,5 +1,7 @@
 """Cards as people and programs see them: state, slices, what flavors offer, what is scattered."""
 
+from collections.abc import Iterator
+
 import msgspec
 
 from events.card import Card, CardRequest
@@ -8,7 +10,7 @@ from events.event import Millis
 from projections.devices.capacity.fragmentation import stranded
 from projections.devices.capacity.model_capacity import ModelCapacity, ModelRoom, capacity
 from projections.devices.capacity.offer import Offer, offers
-from projections.devices.card_use import IDLE, CardUse
+from projections.devices.card_use import IDLE, CardUse, NodeCards
 from projections.devices.fit.pod_fit import asking
 from projections.devices.holdings.card_stakes import POD
 from projections.devices.holdings.drift import out_of_service
@@ -81,8 +83,7 @@ def flavor_offers(world: World) -> list[Offer]:
 
 def model_capacities(world: World) -> list[ModelCapacity]:
     """What is free of each model, in sum and in one piece, on nodes that are there."""
-    ready = (on for on in world.cards.all_cards() if on.node in world.nodes and world.nodes[on.node].ready)
-    return list(capacity(ready).values())
+    return list(capacity(_ready(world)).values())
 
 
 def domain_capacities(world: World) -> list[DomainCards]:
@@ -107,7 +108,7 @@ def unwanted(world: World) -> ModelRoom:
                     one for each in pod_card_requests(pod_set.shape, config_of(world)).containers for one in each
                 )
             )
-    ready = [on for on in world.cards.all_cards() if on.node in world.nodes and world.nodes[on.node].ready]
+    ready = list(_ready(world))
     return stranded(ready, list(asked), asking({}, asked, vendors=config_of(world).by_word)) if asked else ModelRoom()
 
 
@@ -115,6 +116,15 @@ def job_of(world: World, holder: str) -> str:
     """What people call a holder: the job of a workload."""
     workload = world.workloads.get(holder)
     return holder if workload is None else workload.job
+
+
+def _ready(world: World) -> Iterator[NodeCards]:
+    """The cards of nodes that are there; those of a node that takes no pods are cordoned, all of them."""
+    for on in world.cards.all_cards():
+        node = world.nodes.get(on.node)
+        if node is not None and node.ready:
+            kept = frozenset(card.uuid for card in on.cards) if node.unschedulable else on.cordoned
+            yield msgspec.structs.replace(on, cordoned=kept)
 
 
 def _view(world: World, registered: DevicesRegistered, card: Card) -> CardView:

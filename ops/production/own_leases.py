@@ -19,6 +19,7 @@ ANNOUNCED_EVERY_S = 0.75
 KEPT_AT_LEAST_S = 5.0
 """So long a lease that was taken stays: whatever comes and goes, it does not move back and forth."""
 _LEFT_WITHIN_S = 1.0
+_WRITING = "{}.applier"
 
 
 class OwnLeases:
@@ -66,7 +67,13 @@ class OwnLeases:
 
     def on_writing(self, partition: str, services: Sequence[str], tasks: asyncio.TaskGroup) -> Lease | None:
         """The lease on writing what was decided in a partition: to this cluster, or to others where only that is done here."""
-        return self._on_cluster(f"{partition}.{'applier' if 'applier' in services else 'remote-clusters'}", tasks)
+        return self._on_cluster(
+            _WRITING.format(partition) if "applier" in services else f"{partition}.remote-clusters", tasks
+        )
+
+    def written_elsewhere(self, partition: str) -> bool:
+        """Whether another replica was last seen to hold the lease on writing what is decided in a partition."""
+        return any(_WRITING.format(partition) in one.holds for one in self._others)
 
     def on_watching(self, tasks: asyncio.TaskGroup) -> Lease | None:
         """The lease on reporting what is seen in the cluster."""

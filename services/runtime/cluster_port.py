@@ -91,7 +91,7 @@ class Watches(msgspec.Struct):
     lists: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
     """How often all objects of a kind were listed, by kind and why: `start`, `expired` or `broken`."""
     heard: dict[str, Millis] = {}
-    """By kind, when anything was heard last."""
+    """By kind that is watched now, when anything was heard last."""
 
 
 class Reader(Protocol):

@@ -60,8 +60,17 @@ class Reflector:
         self.watches = Watches()
         """How all of them go on."""
 
-    async def watch(self, resource: Resource) -> AsyncGenerator[Sight]:  # noqa: C901 - one way to fail after the other
+    async def watch(self, resource: Resource) -> AsyncGenerator[Sight]:
         """All objects, then each change, for ever; after a gap everything is listed anew."""
+        try:
+            async with aclosing(self._sights(resource)) as sights:
+                async for sight in sights:
+                    yield sight
+        finally:
+            # Nobody looks any more, for instance because another replica watches now: that is no silence.
+            self.watches.heard.pop(resource.kind, None)
+
+    async def _sights(self, resource: Resource) -> AsyncGenerator[Sight]:  # noqa: C901 - one way to fail after the other
         why, failures = START, 0
         """In a row, without a change seen in between."""
         versions = _Versions(resource)
@@ -84,6 +93,7 @@ class Reflector:
                     continue
                 if not self._patient:
                     raise
+                self.watches.heard.pop(resource.kind, None)
                 versions.complain()
                 await _rest(_ABSENT_S)  # The kind is not installed; it may be some day.
             except ListExpired:

@@ -109,6 +109,22 @@ WASTED_PART = (
     f"({total('kueue_preempted_workloads_total', over='increase[6h]')} > 0)"
 )
 BUDGET_SPENT = f"{once('kuelog_budget_used')} / ({once('kuelog_budget_limit')} > 0)"
+_OF_TREES = ("queue-manager", "admitter", "preemptor", "applier")
+
+
+def _nobody(service: str) -> str:
+    """The partitions of trees that somebody reads and nobody folds as that service does: with a process goes all that it tells."""
+    known = 'group by (stream) (kuelog_folded_sequence{stream=~"LOG_.*"})'
+    return f'label_replace({known} unless on (stream) kuelog_folded_sequence{{service="{service}"}}, "service", "{service}", "", "")'
+
+
+_AWAY = " or ".join(
+    (
+        *(_nobody(one) for one in _OF_TREES),
+        'absent(kuelog_folded_sequence{service="accountant"})',
+        'absent(kuelog_outbox_messages{service="watcher"})',
+    )
+)
 _FILLED = f"{once('kuelog_log_bytes')} / ({once('kuelog_log_limit_bytes')} > 0)"
 
 
@@ -120,6 +136,7 @@ def _alert(severity: AlertSeverity, name: str, minutes: int, expr: str, summary:
 # A row an alert, as on the page.
 ALERTS = (
     _alert(_C, "KuelogDown", 5, "absent(kuelog_build_info)", "Nobody exports metrics of kuelog", "What runs goes on, nothing new starts. `kubectl -n kuelog-system get pods`, then the bus"),
+    _alert(_C, "KuelogServiceAway", 5, _AWAY, "Nobody exports metrics of a service, of all partitions or of one", "Without queue manager, admitter, preemptor or accountant nothing new starts, without watcher nothing is seen, without applier nothing is written; what runs goes on. `kubectl -n kuelog-system get pods`, then `kuelog log leases`"),
     _alert(_C, "KuelogLogRegressed", 0, f"{once(_HALTED, 'reason=~regressed|witness')} > 0", "The log has lost its tail, or holds something else than was read", "Nothing is decided, on purpose. Do not remove anything; see [halts](#halts)"),
     _alert(_C, "KuelogPartitionHalted", 0, f"{once(_HALTED, 'reason=~message|stopped')} > 0", "A partition can't go on", "`/readyz` names stream and sequence, and [halts](#halts) what to do"),
     _alert(_C, "KuelogBusAway", 1, f"{once(_HALTED, 'reason=bus')} > 0", "The bus takes nothing", "[When the bus is away](#when-the-bus-is-away), [when it takes nothing](#when-the-bus-takes-nothing)"),
@@ -133,13 +150,13 @@ ALERTS = (
     _alert(_W, "KuelogAppendConflicts", 15, 'sum by (partition) (rate(kuelog_appends_total{result="conflict"}[10m])) / sum by (partition) (rate(kuelog_appends_total[10m])) > 0.5', "More than half of the appends come too late", "Too many replicas decide for one partition, or one is far from the bus"),
     _alert(_W, "KuelogAppendSlow", 10, f"{quantile('0.99', 'kuelog_append_seconds', 'partition', span='5m')} > 0.25", "The bus takes more than a quarter of a second to store", "Its disk is slow to sync, or one of its servers is away"),
     _alert(_C, "KuelogAppendFails", 5, 'sum by (partition, result) (rate(kuelog_appends_total{result=~"full|unavailable|regressed"}[5m])) > 0', "Decisions can't be stored", "Nothing is half written. `full`: [what fills up](#what-fills-up); else [the bus](#when-the-bus-is-away)"),
-    _alert(_C, "KuelogApplyLagging", 5, "kuelog_apply_lag_seconds > 60", "The decisions of a partition are not written to the cluster", "The API server is slow, or refuses for now: the applier's log says `not applied yet`. Quota is held meanwhile, and [nobody more is admitted](rules/log.md#on-their-way) than is written"),
+    _alert(_C, "KuelogApplyLagging", 5, f"{once('kuelog_apply_lag_seconds')} > 60", "The decisions of a partition are not written to the cluster", "The API server is slow, or refuses for now: the applier's log says `not applied yet`. Quota is held meanwhile, and [nobody more is admitted](rules/log.md#on-their-way) than is written"),
     _alert(_W, "KuelogApplyRejected", 0, f"{total('kuelog_applied_total', selector='result=rejected', over='increase[15m]')} > 5", "The cluster rejects what was decided", "`kuelog log show --type DecisionRejected` says why: a webhook, a right, an object that somebody else writes"),
     _alert(_W, "KuelogOutboxLagging", 5, "kuelog_outbox_lag_seconds > 30", "What was seen is not on the log yet", "The bus is slow or away, and nothing is decided on what it does not hold"),
     _alert(_W, "KuelogStreamFilling", 30, f"{_FILLED} > 0.8", "A stream is 80 % full", "[What fills up](#what-fills-up): why is it not rolled?"),
     _alert(_C, "KuelogStreamFullSoon", 30, f"{once('kuelog_log_days_until_full')} < 1 and on (stream) {_FILLED} > 0.5", "A stream is more than half full, and full within a day", "[What fills up](#what-fills-up). When it is full nothing is admitted"),
     _alert(_W, "KuelogWitnessOld", 5, "time() - kuelog_witness_timestamp_seconds > 300", "The witness has taken no note for five minutes", "`/readyz` says why: its volume, its key, or the bus"),
-    _alert(_W, "KuelogCheckpointNotHandedOut", 5, "time() - kuelog_checkpoint_handed_out_timestamp_seconds > 14400", "For four hours a place was handed no checkpoint", "`/readyz` of the service says why; where nothing happens on the cluster there is nothing new to hand out"),
+    _alert(_W, "KuelogCheckpointNotHandedOut", 180, f"{once('kuelog_checkpoint_outstanding')} > 0", "For three hours a place has taken no checkpoint", "`/readyz` of the service says why"),
     _alert(_W, "KuelogSiteAway", 15, f"{once('kuelog_site_connected')} == 0", "A site is not connected to its hub", "[How it stands](sites.md#how-it-stands): the site decides on; what is copied can be asked, and the rest comes when it is back"),
     _alert(_W, "KuelogSiteBehind", 15, f"{once('kuelog_site_behind_messages')} > 0", "The copy of a site's log does not come up with it", "The disk of the hub's bus, then the line: `kuelog sites show` says which stream"),
     _alert(_C, "KuelogReplayDiffers", 0, f"{once('kuelog_replay_differences')} > 0", "A decision on the log comes out otherwise when it is decided again", "Stop upgrades. The verifier's log names stream and sequence; `kuelog replay --verify` shows the difference and the facts that led there ([replays](#replays))"),
@@ -166,7 +183,7 @@ ALERTS = (
     _alert(_W, "KueueEvictionsMany", 15, f"{_EVICTED} > 20 and on (cluster_queue) {_EVICTED} / {_ADMITTED} > 0.3", "Almost every third admission ends in an eviction", "`kueue_preempted_workloads_total` says which queue preempts"),
     _alert(_W, "KueueEvictionSlow", 15, f"{quantile('0.95', 'kueue_workload_eviction_latency_seconds', 'cluster_queue')} > 600", "Evicted workloads hold their quota for ten minutes", "Pods that hang in Terminating: finalizers, a grace period, a node that is gone"),
     _alert(_W, "KueueChecksSlow", 30, f"{quantile('0.95', 'kueue_admission_checks_wait_time_seconds', 'cluster_queue')} > 1800", "Quota is held for half an hour while admission checks think", "Who answers the check? See [checks.md](checks.md)"),
-    _alert(_W, "KueueOverbooked", 30, f"{total('kueue_cohort_subtree_resource_reservations', 'cohort', 'flavor', 'resource')} > {total('kueue_cohort_subtree_quota', 'cohort', 'flavor', 'resource')}", "A cohort holds more than it owns", "A quota was lowered below what runs: it ends when enough of that has"),
+    _alert(_W, "KueueOverbooked", 30, f"{once('kuelog_cohort_overbooked')} > 0", "The workloads of a cohort hold more than all in it own", "A quota was lowered below what runs: it ends when enough of that has"),
     _alert(_W, "KuelogCardsOut", 10, f"{total('kuelog_card_state', 'node', 'state', selector='state!~ok|cordoned')} > 0", "Cards can't be used", "`kuelog devices` says which and why: driver, plugin, node"),
     _alert(_C, "KuelogCardOverfull", 5, f"{once('kuelog_drift', 'kind=Overfull')} > 0", "More is taken of a card than it has", "Somebody there will run out of memory: `kuelog drift` names the card and who holds it"),
     _alert(_W, "KuelogDrift", 60, f"{once('kuelog_drift', 'kind!=Overfull')} > 0", "Log and cluster differ about cards", "`kuelog drift` names card, holder, and since when"),

@@ -13,7 +13,7 @@ from events.card import Card
 from ops.production.cards_view import card_views, flavor_offers, model_capacities, state_of
 from ops.production.metrics.families import gauge
 from projections.devices.card_use import IDLE
-from projections.devices.holdings.drift import all_findings
+from projections.devices.holdings.drift import NOTES, all_findings
 from projections.devices.holdings.namespace_cards import limits_of
 from projections.devices.state import config_of
 from projections.devices.vendors.table import BY_WORD
@@ -126,7 +126,8 @@ def ours(world: World) -> Iterator[Metric]:
     )
     counted: dict[str, int] = {}
     for finding in all_findings(world.cards, world.nodes, world.pods):
-        counted[finding.kind] = counted.get(finding.kind, 0) + 1
+        if finding.kind not in NOTES:
+            counted[finding.kind] = counted.get(finding.kind, 0) + 1
     yield gauge(
         "kuelog_drift",
         [((kind,), n) for kind, n in sorted(counted.items())],

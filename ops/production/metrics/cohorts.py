@@ -36,6 +36,15 @@ def cohorts(world: World, admitted: Mapping[str, int]) -> Iterator[Metric]:
         ],
     )
     yield gauge(
+        "kuelog_cohort_overbooked",
+        [
+            ((name, *where), in_units(where[1], max(node.usage[column] - node.subtree[column], 0)))
+            for name, node in nodes
+            for column, where in enumerate(world.quota.columns.names[: len(node.subtree)])
+            if node.parent is None and (node.usage[column] or node.subtree[column])
+        ],
+    )
+    yield gauge(
         "kueue_cohort_subtree_admitted_active_workloads",
         [((name,), sum(admitted.get(queue.name, 0) for queue in node.below)) for name, node in nodes],
     )

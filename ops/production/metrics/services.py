@@ -3,7 +3,7 @@
 What counts here begins with the process, for it is not on the log.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
@@ -16,12 +16,14 @@ from ops.production.log.site_copies import SiteCopies
 from ops.production.metrics.families import Values, counter, gauge, histogram, in_seconds
 from ops.production.metrics.names import ATTEMPTS
 from ops.production.wiring import Running
-from services.applier.shell import APPLIED, REJECTED, Applier
+from services.applier.backlog import Backlog
+from services.applier.shell import APPLIED, REJECTED
 from services.runtime.cluster_port import Watches
 from services.runtime.partition.appends import BOUNDS, Appends
 from services.runtime.partition.turn_durations import BOUNDS as TURN_BOUNDS
 
 Rows = list[tuple[Values, float]]
+_NOTHING = Backlog()
 
 
 class ServiceMetrics(Collector):
@@ -37,7 +39,7 @@ class ServiceMetrics(Collector):
         yield from self._appending()
         yield from self._turning()
         yield from _watching(self._running.ports.watches)
-        yield from _applying(self._running.appliers, now)
+        yield from self._applying(now)
         yield from self._reporting(now)
         leases = sorted(self._running.leases.all, key=lambda one: one.name)
         yield gauge("kuelog_lease_held", [((one.name,), float(one.held)) for one in leases])
@@ -51,6 +53,8 @@ class ServiceMetrics(Collector):
         handed = self._running.handing_out.handed
         rows: Rows = [((place,), in_seconds(at)) for place, at in sorted(handed.items())]
         yield gauge("kuelog_checkpoint_handed_out_timestamp_seconds", rows)
+        waits: Rows = [((place,), float(one)) for place, one in sorted(self._running.handing_out.outstanding.items())]
+        yield gauge("kuelog_checkpoint_outstanding", waits)
         yield from _copying(self._running.ports.sites)
 
     def _folding(self) -> Iterator[Metric]:
@@ -92,6 +96,20 @@ class ServiceMetrics(Collector):
         if attempts:
             yield histogram(ATTEMPTS, TURN_BOUNDS, attempts)
 
+    def _applying(self, now: Millis) -> Iterator[Metric]:
+        """What is decided in each partition and not written to the cluster yet; what another replica writes waits for nobody here."""
+        waiting: Rows = []
+        lag: Rows = []
+        done: list[tuple[tuple[str, str], int]] = []
+        for partition, applier in sorted(self._running.appliers.items()):
+            backlog = _NOTHING if self._running.leases.written_elsewhere(partition) else applier.backlog
+            waiting += [((partition, "urgent"), backlog.urgent), ((partition, "low"), backlog.low)]
+            lag.append(((partition,), _since(backlog.oldest, now)))
+            done += [((partition, one), applier.results[one]) for one in (APPLIED, REJECTED)]
+        yield gauge("kuelog_unapplied_decisions", waiting)
+        yield gauge("kuelog_apply_lag_seconds", lag)
+        yield counter("kuelog_applied_total", done)
+
     def _reporting(self, now: Millis) -> Iterator[Metric]:
         watcher = self._running.watcher
         outboxes = {
@@ -102,21 +120,6 @@ class ServiceMetrics(Collector):
         lag: Rows = [((service,), max(_since(one.oldest, now) for one in of)) for service, of in outboxes.items() if of]
         yield gauge("kuelog_outbox_messages", waiting)
         yield gauge("kuelog_outbox_lag_seconds", lag)
-
-
-def _applying(appliers: Mapping[str, Applier], now: Millis) -> Iterator[Metric]:
-    """What is decided in each partition and not written to the cluster yet."""
-    waiting: Rows = []
-    lag: Rows = []
-    done: list[tuple[tuple[str, str], int]] = []
-    for partition, applier in sorted(appliers.items()):
-        backlog = applier.backlog
-        waiting += [((partition, "urgent"), backlog.urgent), ((partition, "low"), backlog.low)]
-        lag.append(((partition,), _since(backlog.oldest, now)))
-        done += [((partition, one), applier.results[one]) for one in (APPLIED, REJECTED)]
-    yield gauge("kuelog_unapplied_decisions", waiting)
-    yield gauge("kuelog_apply_lag_seconds", lag)
-    yield counter("kuelog_applied_total", done)
 
 
 def _copying(sites: SiteCopies) -> Iterator[Metric]:

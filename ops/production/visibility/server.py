@@ -39,16 +39,16 @@ class VisibilityUnserved(Exception):
 
 
 class Followed:
-    """The world of the decisions as services in this process fold it, as soon as it has come up to the log's end."""
+    """The world of the decisions as services in this process fold it, once all is folded that was on the log when they began."""
 
     def __init__(self, running: Running) -> None:
-        self._running, self._ready = running, False
+        self._running = running
 
     def world(self) -> World | None:
-        """The world, or None while it is still being folded."""
+        """The world, or None while it is still being folded: also when a partition has begun anew at an older one."""
         hosts = self._running.hosts_of_trees()
-        self._ready = self._ready or (bool(hosts) and all(host.quiet.is_set() for host in hosts))
-        return self._running.world_of_queues() if self._ready else None
+        ready = bool(hosts) and all(host.caught_up.is_set() for host in hosts)
+        return self._running.world_of_queues() if ready else None
 
     def now(self) -> Millis:
         """The time by the clock of those services."""

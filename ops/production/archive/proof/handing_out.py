@@ -52,6 +52,11 @@ class HandingOut:
         """Its problems, a sentence each."""
         return [f"checkpoints are not handed out to {place}: {why}" for place, why in sorted(self.problems.items())]
 
+    @property
+    def outstanding(self) -> dict[str, bool]:
+        """By place whether the last try came to nothing: a place that has all that was signed lacks nothing, however old that is."""
+        return {place: place in self.problems for place in self.handed}
+
     async def run(self, clock: Clock) -> None:
         """Hand out until cancelled; without a place there is nothing to do."""
         while self._places:
@@ -148,12 +153,15 @@ async def hand_out(place: str, name: str, data: bytes) -> None:
 
 
 def shown(place: str) -> str:
-    """A place without the password that its address may have."""
-    parts = urlsplit(place)
-    if parts.password is None:
+    """A place without the password that its address may have, whatever stands in that, and without what is asked of it."""
+    scheme, mark, rest = place.partition("://")
+    if not mark:
         return place
-    host = parts.netloc.rpartition("@")[2]
-    return urlunsplit(parts._replace(netloc=f"{parts.username}@{host}"))
+    before, _, after = rest.rpartition("@")
+    if ":" in before:
+        rest = f"{before.partition(':')[0]}@{after}"
+    address, asked, _ = rest.partition("?")
+    return f"{scheme}{mark}{address}{'?…' if asked else ''}"
 
 
 async def _post(place: str, name: str, data: bytes) -> None:

@@ -113,8 +113,9 @@ def _check_safe(name: str, config: StreamConfig) -> None:
 
 
 def without_password(url: str) -> str:
-    """Addresses of the bus without user and password, which stand before an @."""
-    return re.sub(r"//[^/@,]*@", "//", url)
+    """Addresses of the bus without users and passwords, whatever stands in these: all that is before the last @ of each."""
+    addresses = (one.rpartition("://") for one in re.split(r",(?=\w+://)", url))
+    return ",".join(f"{scheme}{mark}{rest.rpartition('@')[2]}" for scheme, mark, rest in addresses)
 
 
 def in_domain(url: str) -> tuple[list[str], str]:
@@ -126,7 +127,11 @@ def in_domain(url: str) -> tuple[list[str], str]:
     scheme, mark, rest = last.rpartition("://")
     server, _, domain = rest.partition("/")
     if domain and not re.fullmatch(SITE_NAME, domain):
-        problem = f"/{domain} names no JetStream domain: write small letters, digits and -, as in nats://HOST:PORT/east"
+        problem = (
+            "its user or password holds a /: write it as %2F"
+            if "@" in domain
+            else f"/{domain} names no JetStream domain: write small letters, digits and -, as in nats://HOST:PORT/east"
+        )
         raise LogUnavailable(stream=without_password(url), problem=problem)
     return [*before, f"{scheme}{mark}{server}"], domain
 

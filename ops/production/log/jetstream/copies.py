@@ -37,13 +37,15 @@ class CopyState(msgspec.Struct, frozen=True, kw_only=True):
     """Its last sequence; 0 while nothing has come."""
     stored: int | None = None
     """The last sequence at the site; None while the site is not connected."""
+    before: int = 0
+    """What that was before the copy was looked at: what the site stores while it is looked at is on its way."""
     strange: bool = False
     """Whether what the site holds is known to be another log than the one that was copied."""
 
     @property
     def behind(self) -> int:
         """How many messages of the site are known not to have come yet."""
-        return max((self.stored or 0) - self.copied, 0)
+        return max(self.before - self.copied, 0)
 
     @property
     def lost(self) -> bool:
@@ -97,7 +99,7 @@ class SiteState(msgspec.Struct, frozen=True, kw_only=True):
             f"{one.stream} ends at {one.stored} and its copy at {one.copied}" for one in self.streams if one.lost
         ]:
             return f"{self.site}: the site has lost what was copied of it: {', '.join(lost)}; restore it from a backup of its copy"
-        late = [f"{one.stream} {one.copied} of {one.stored}" for one in self.streams if one.behind]
+        late = [f"{one.stream} {one.copied} of {one.before}" for one in self.streams if one.behind]
         return f"{self.site}: connected, {', '.join(late) or 'the copy is whole'}"
 
 
@@ -133,14 +135,15 @@ async def keep_copies(here: JetStreamBus, there: JetStreamBus) -> list[str]:
 
 async def site_state(site: str, here: JetStreamBus, there: JetStreamBus) -> SiteState:
     """How the copy of a site's log stands beside what the site holds, as far as that answers. Raises `LogUnavailable`."""
-    connected, streams, stored = True, tuple[str, ...](), dict[str, int]()
+    connected, streams, stored, before = True, tuple[str, ...](), dict[str, int](), dict[str, int]()
     try:
         streams = (await streams_on(there)).every
+        before = {name: await _end(there, name) for name in streams}
     except LogUnavailable:
         connected = False
         if (await _info(here, CONTROL)).error is None:
             streams = (await streams_on(here)).every
-    # The copy first: what the site stores meanwhile is not what it has lost.
+    # The copy between two looks at the site: what that stores meanwhile is neither missing here nor lost there.
     ends = {name: await _end(here, name) for name in streams}
     try:
         stored = {name: await _end(there, name) for name in streams} if connected else {}
@@ -148,7 +151,9 @@ async def site_state(site: str, here: JetStreamBus, there: JetStreamBus) -> Site
         connected = False
     strangers = {name for name in stored if await _is_another(here, there, name, min(ends[name], stored[name]))}
     copied = [
-        CopyState(stream=name, copied=end, stored=stored.get(name), strange=name in strangers)
+        CopyState(
+            stream=name, copied=end, stored=stored.get(name), before=before.get(name, 0), strange=name in strangers
+        )
         for name, end in ends.items()
     ]
     heard = [one for name in streams if (one := await _silence(here, name)) is not None]

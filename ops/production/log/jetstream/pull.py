@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 
@@ -43,8 +44,8 @@ _STORED_TOKEN = 7
 _NANOS_PER_MILLI = 1_000_000
 _V2_TOKENS = 11
 _MOST_DIGITS = 15
-TRACE = slice(3, 35)
-"""Where W3C's traceparent names the trace."""
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
+"""As W3C has it, later versions included; anybody who may store a message writes its headers."""
 
 
 class _Created(msgspec.Struct):
@@ -60,6 +61,12 @@ def stored_at(headers: Mapping[str, str] | None, here: Millis) -> Millis:
     """When a message was stored first, given when it was stored here."""
     header = (headers or {}).get(STORED, "")
     return min(int(header), here) if header.isascii() and header.isdecimal() and len(header) <= _MOST_DIGITS else here
+
+
+def trace_in(headers: Mapping[str, str] | None) -> str:
+    """The trace that a message names; empty where it names none, or nothing that is one."""
+    found = _TRACEPARENT.fullmatch((headers or {}).get("traceparent", ""))
+    return "" if found is None else found.group(1)
 
 
 class _Stored(msgspec.Struct, frozen=True):
@@ -217,7 +224,7 @@ class PullReader:
             subject=message.subject,
             message_id=(message.headers or {}).get("Nats-Msg-Id", ""),
             data=message.data,
-            trace=(message.headers or {}).get("traceparent", "")[TRACE],
+            trace=trace_in(message.headers),
             stored=stored_at(message.headers, int(tokens[_STORED_TOKEN + longer]) // _NANOS_PER_MILLI),
         )
 

@@ -20,7 +20,7 @@ from events.subjects import facts_for
 from ops.production.log.jetstream.cancellable import cancellable
 from ops.production.log.jetstream.connection import Connection, Publication, is_answered
 from ops.production.log.jetstream.generations import Generation, decoded, generations, mark_subject, next_under
-from ops.production.log.jetstream.pull import TRACE, PullReader, StreamGone, stored_at
+from ops.production.log.jetstream.pull import PullReader, StreamGone, stored_at, trace_in
 from ops.production.log.jetstream.refusals import DEADLINE_S, UNANSWERED, not_stored, refusal, unavailable
 from services.runtime.log_errors import DiskFull, LogGap, LogMovedOn, LogRolled, LogUnavailable, TailLost, UnsafeStream
 from services.runtime.log_port import Entry, Head, Message
@@ -216,7 +216,7 @@ class JetStreamStream:
             subject=raw.subject or "",
             message_id=headers.get("Nats-Msg-Id", ""),
             data=raw.data or b"",
-            trace=headers.get("traceparent", "")[TRACE],
+            trace=trace_in(headers),
             stored=stored_at(headers, _millis(raw.time)) if raw.time is not None else 0,
         )
 

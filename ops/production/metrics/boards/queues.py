@@ -33,7 +33,7 @@ _PANELS = (
     Panel(title="Borrowed", queries=(PanelQuery(f"clamp_min({_USED} - {_NOMINAL}, 0)", _BY_RESOURCE),)),
     Panel(title="Idle or lent", queries=(PanelQuery(f"clamp_min({_NOMINAL} - {_USED}, 0)", _BY_RESOURCE),)),
     Panel(title="Wait until admission", unit="s", queries=quantiles(_WAIT, "cluster_queue", legend=_BY_QUEUE, selector=_QUEUES), note="Of those who were admitted"),
-    Panel(title="Waits", unit="s", shape=Shape.HEAT, queries=(PanelQuery(f'sum by (le) (increase({_WAIT}_bucket{{cluster_queue=~"$cluster_queue"}}[{RATE}]))', "{{le}}"),)),
+    Panel(title="Waits", unit="s", shape=Shape.HEAT, queries=(PanelQuery(f'sum by (le) (max by (cluster_queue, priority_class, le) (increase({_WAIT}_bucket{{cluster_queue=~"$cluster_queue"}}[{RATE}])))', "{{le}}"),)),
     Panel(title="Where the time goes", unit="s", stacked=True, queries=(PanelQuery(_mean("kueue_quota_reserved_wait_time_seconds"), "quota"), PanelQuery(_mean("kueue_admission_checks_wait_time_seconds"), "admission checks"), PanelQuery(_mean("kueue_admitted_until_ready_wait_time_seconds"), "pods")), note="Means of the last hour, of all queues"),
     Panel(title="Admitted and finished a minute", queries=(PanelQuery(rate("kueue_admitted_workloads_total", "cluster_queue", selector=_QUEUES, times=" * 60"), f"admitted {_BY_QUEUE}"), PanelQuery(rate("kueue_finished_workloads_total", "cluster_queue", selector=_QUEUES, times=" * 60"), f"finished {_BY_QUEUE}"))),
     Panel(title="Evictions an hour", stacked=True, queries=(PanelQuery(rate("kueue_evicted_workloads_total", "reason", "underlying_cause", selector=_QUEUES, times=" * 3600"), "{{reason}} {{underlying_cause}}"),)),

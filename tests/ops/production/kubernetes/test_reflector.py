@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
+from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -15,7 +16,7 @@ from structlog.typing import EventDict
 from events.json_object import JsonObject
 from ops.production.kubernetes.client import connect, path_of
 from ops.production.kubernetes.reflector import Reflector
-from services.runtime.cluster_port import Changed, Listed, ObjectMissing, Resource, Sight, Vanished
+from services.runtime.cluster_port import Changed, Listed, ListExpired, ObjectMissing, Resource, Sight, Vanished
 from tests.ops.production.kubernetes.recording import Recording, recording
 from tests.stage.api_server import STRANGER
 from tests.stage.cluster import Cluster
@@ -178,6 +179,46 @@ async def test_a_watch_that_ends_goes_on_from_its_last_bookmark(cluster: Cluster
         assert reflector.watches.heard["ConfigMap"] > listed, "it is told that nothing has changed"
         await make(cluster, "b")
         assert names_of(await sights.get()) == ["b"], "and nothing was listed again"
+
+
+async def test_a_kind_that_is_watched_no_longer_is_not_silent(cluster: Cluster, client: Recording) -> None:
+    """A replica goes on when another one has taken over its watches; `KuelogWatchSilent` would fire for it for ever."""
+    await make(cluster, "a")
+    reflector = Reflector(client)
+    async with seen(reflector) as sights:
+        assert names_of(await sights.get()) == ["a"]
+        assert set(reflector.watches.heard) == {"ConfigMap"}
+    assert reflector.watches.heard == {}
+    async with seen(reflector) as sights:
+        assert names_of(await sights.get()) == ["a"]
+        assert set(reflector.watches.heard) == {"ConfigMap"}
+
+
+class Uninstalled:
+    """An API server that serves a kind until it is watched, and not any more."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def request(self, method: str, path: str) -> JsonObject:
+        self.asked += 1
+        if self.asked > 1:
+            raise ObjectMissing(path)
+        return {"items": [], "metadata": {"resourceVersion": "1"}}
+
+    async def lines(self, path: str) -> AsyncIterator[bytes]:
+        raise ListExpired(path)
+        yield b""
+
+
+async def test_a_kind_that_is_installed_no_longer_is_not_silent() -> None:
+    gone = Uninstalled()
+    reflector = Reflector(cast(Any, gone))
+    async with seen(reflector) as sights:
+        assert isinstance(await sights.get(), Listed)
+        while gone.asked < 2:  # noqa: ASYNC110 - it rests before it asks again
+            await asyncio.sleep(0.01)
+        assert reflector.watches.heard == {}
 
 
 def watched_from(client: Recording) -> list[int]:

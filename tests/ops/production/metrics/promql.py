@@ -10,6 +10,7 @@ _NAME = re.compile(r"([a-zA-Z_:][\w:]*)(\{[^}]*\})?(\s*\()?")
 _WORDS = {"and", "or", "unless", "offset", "bool", "group_left"}
 OF_TARGET = ("instance",)
 """What Prometheus adds to all that it fetches."""
+_OR = " or "
 _SUFFIX = re.compile(r"_(bucket|sum|count)$")
 
 
@@ -55,13 +56,26 @@ def metrics(expr: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def groupings(expr: str) -> Iterator[tuple[list[str], str]]:
-    """Each list of labels that is grouped or joined by, and what it is applied to: for a join the whole expression."""
+    """Each list of labels that is grouped or joined by, and what it is applied to: for a join the expression that it stands in."""
     for found in _GROUPING.finditer(expr):
         labels = [one.strip() for one in found.group(2).split(",") if one.strip()]
         if found.group(1) == "by":
             yield labels, _parenthesis(expr, found.end())
         elif found.group(1) == "on":
-            yield labels, expr
+            yield labels, _around(expr, found.start())
+
+
+def _around(expr: str, place: int) -> str:
+    """What stands around a place in the same parenthesis, between `or` and `or`."""
+    first, depth = place, 0
+    while first > 0 and depth >= 0 and not (depth == 0 and expr[:first].endswith(_OR)):
+        first -= 1
+        depth += {")": 1, "(": -1}.get(expr[first], 0)
+    last, depth = place, 0
+    while last < len(expr) and depth >= 0 and not (depth == 0 and expr[last:].startswith(_OR)):
+        depth += {"(": 1, ")": -1}.get(expr[last], 0)
+        last += 1
+    return expr[first:last]
 
 
 def _parenthesis(expr: str, begin: int) -> str:

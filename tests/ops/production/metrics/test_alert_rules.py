@@ -82,8 +82,35 @@ APPLIED = 'kuelog_applied_total{{partition="LOG_{}",result="{}"}}'
 WAIT, EVICTION = "kueue_admission_wait_time_seconds", "kueue_workload_eviction_latency_seconds"
 CHECKS = "kueue_admission_checks_wait_time_seconds"
 
+OF_TREES = ("queue-manager", "admitter", "preemptor", "applier")
+
+
+def folds(service: str, stream: str, partition: str = "") -> Series:
+    labels = f'service="{service}",partition="{partition or stream}",stream="{stream}",instance="{service}"'
+    return {f"kuelog_folded_sequence{{{labels}}}": up(1)}
+
+
+def serving(*trees: str) -> Series:
+    """What is exported where these partitions are served by all who have to, and the whole log by its two."""
+    found = {'kuelog_outbox_messages{service="watcher",instance="watcher"}': at(0)}
+    for stream in trees:
+        found |= folds("accountant", stream, "DEVICES_default")
+        for service in OF_TREES:
+            found |= folds(service, stream)
+    return found
+
+
+def without(service: str, stream: str = "") -> Series:
+    """The same without one of them, on two partitions."""
+    gone = (f'service="{service}"', f'stream="{stream}"' if stream else "")
+    return {
+        series: told for series, told in serving("LOG_0", "LOG_1").items() if not all(one in series for one in gone)
+    }
+
+
 CASES: dict[str, tuple[Series, Series]] = {
     "KuelogDown": ({}, {'kuelog_build_info{version="1"}': at(1)}),
+    "KuelogServiceAway": (without("admitter", "LOG_1"), serving("LOG_0", "LOG_1")),
     "KuelogLogRegressed": halted("witness"),
     "KuelogPartitionHalted": halted("message"),
     "KuelogBusAway": halted("bus"),
@@ -115,9 +142,7 @@ CASES: dict[str, tuple[Series, Series]] = {
         {BYTES: at(51), LIMIT: at(100), DAYS: at(0.5)},
         {BYTES: at(20), LIMIT: at(100), DAYS: at(0.5)},
     ),
-    "KuelogCheckpointNotHandedOut": level(
-        'kuelog_checkpoint_handed_out_timestamp_seconds{place="p"}', END * 60 - 15000, END * 60 - 100
-    ),
+    "KuelogCheckpointNotHandedOut": level('kuelog_checkpoint_outstanding{place="p"}', 1, 0),
     "KuelogWitnessOld": level("kuelog_witness_timestamp_seconds", END * 60 - 1000, END * 60 - 100),
     "KuelogSiteAway": level('kuelog_site_connected{site="east"}', 0, 1),
     "KuelogSiteBehind": level('kuelog_site_behind_messages{site="east",stream="LOG_0"}', 1, 0),
@@ -171,10 +196,7 @@ CASES: dict[str, tuple[Series, Series]] = {
         waits(EVICTION, 0, 'cluster_queue="q",reason="Preempted"'),
     ),
     "KueueChecksSlow": (waits(CHECKS, 5), waits(CHECKS, 0)),
-    "KueueOverbooked": (
-        {f"kueue_cohort_subtree_resource_reservations{COHORT}": at(9), f"kueue_cohort_subtree_quota{COHORT}": at(8)},
-        {f"kueue_cohort_subtree_resource_reservations{COHORT}": at(8), f"kueue_cohort_subtree_quota{COHORT}": at(8)},
-    ),
+    "KueueOverbooked": level(f"kuelog_cohort_overbooked{COHORT}", 1, 0),
     "KuelogCardsOut": (
         {'kuelog_card_state{node="n",device_uuid="u",state="unhealthy"}': at(1)},
         {'kuelog_card_state{node="n",device_uuid="u",state="cordoned"}': at(1)},
@@ -243,6 +265,10 @@ def test_a_metric_and_a_label_that_there_is_not_are_found() -> None:
     assert wrong("sum by (lane) (kuelog_appends_total)", {}) == ["kuelog_appends_total has no label lane"]
     assert wrong('kuelog_drift{sort="x"} > 0', {}) == ["kuelog_drift has no label sort"]
     assert wrong("rate(kuelog_append_seconds[5m])", {}) == ["no metric kuelog_append_seconds"]
+    assert wrong("kueue_pending_workloads or f(kuelog_drift and on (kind) kuelog_drift) or time()", {}) == []
+    assert wrong("kuelog_drift and on (kind) kueue_pending_workloads", {}) == [
+        "kueue_pending_workloads has no label kind"
+    ]
     assert wrong("kueue_turns and on (x) kuelog_drift", {}) == ["no metric kueue_turns", "kuelog_drift has no label x"]
 
 
@@ -256,6 +282,25 @@ def test_each_alert_has_one_name_a_case_here_and_a_line_in_the_runbooks() -> Non
         page, _, anchor = rule["annotations"]["runbook_url"].partition("#")
         assert page == RUNBOOKS
         assert f'<a id="{anchor}"></a>' in text
+
+
+@needs_promtool
+@pytest.mark.parametrize("service", [*OF_TREES, "accountant", "watcher"])
+def test_a_service_that_runs_nowhere_is_named_though_all_that_it_told_is_gone_with_it(
+    tmp_path: Path, service: str
+) -> None:
+    [alert] = [one for one in ALERTS if one.name == "KuelogServiceAway"]
+    expected = [
+        {"labels": f'{{service="{service}"' + (f', stream="{one}"}}' if one else "}"), "value": 1}
+        for one in (("LOG_0", "LOG_1") if service in OF_TREES else ("",))
+    ]
+    story = {
+        "interval": "1m",
+        "input_series": [{"series": one, "values": values} for one, values in without(service).items()],
+        "promql_expr_test": [{"expr": alert.expr, "eval_time": f"{END}m", "exp_samples": expected}],
+    }
+    path = written(tmp_path, "away-test.yaml", {"evaluation_interval": "1m", "tests": [story]})
+    assert promtool("test", "rules", path) == ""
 
 
 @needs_promtool

@@ -153,7 +153,7 @@ def serving() -> Any:
     # Of another partition than the first one: nobody writes what is decided there.
     lagging.backlog.offer(cast(Any, SimpleNamespace(workload="team/late", waits=False, aside=False)), 2_000)
     sites = SiteCopies({})
-    copy = CopyState(stream=PARTITION, copied=3, stored=5)
+    copy = CopyState(stream=PARTITION, copied=3, stored=5, before=5)
     sites.states["east"] = SiteState(site="east", streams=(copy,), connected=True, silent=500)
     return SimpleNamespace(
         ports=SimpleNamespace(clock=clock, watches=watches, sites=sites),
@@ -162,10 +162,12 @@ def serving() -> Any:
         appliers={PARTITION: applier, "LOG_1": lagging},
         watcher=None,
         leases=SimpleNamespace(
-            all=[SimpleNamespace(name="LOG_0.applier", held=True, grants=2, given_back=1)], standbys=lambda _: 1
+            all=[SimpleNamespace(name="LOG_0.applier", held=True, grants=2, given_back=1)],
+            standbys=lambda _: 1,
+            written_elsewhere=lambda _: False,
         ),
         witnessing=SimpleNamespace(at=4_000),
-        handing_out=cast(Any, SimpleNamespace(handed={"p": 3_000})),
+        handing_out=cast(Any, SimpleNamespace(handed={"p": 3_000}, outstanding={"p": True})),
     )
 
 
@@ -312,6 +314,7 @@ def test_who_lags_behind_is_told_by_service_partition_and_stream(told: dict[str,
     assert value(told, "kuelog_clock_skew_seconds") == -0.25
     assert value(told, "kuelog_witness_timestamp_seconds") == 4
     assert value(told, "kuelog_checkpoint_handed_out_timestamp_seconds", place="p") == 3
+    assert value(told, "kuelog_checkpoint_outstanding", place="p") == 1
     assert value(told, "kuelog_oldest_pending_seconds", cluster_queue="cq") > 0
     assert value(told, "kuelog_oldest_pending_seconds", cluster_queue="off") == 0
     assert value(told, "kuelog_appends_total", partition=PARTITION, author="admitter", result="ok") == 1

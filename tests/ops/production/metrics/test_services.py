@@ -1,6 +1,8 @@
 """The metrics of how services keep up with the log: while they run, while they are halted and while the bus is away."""
 
 import asyncio
+from collections import Counter
+from types import SimpleNamespace
 from typing import Any, cast
 
 import aiohttp
@@ -14,6 +16,7 @@ from ops.production.metrics.endpoint import exposition, served
 from ops.production.metrics.services import ServiceMetrics
 from ops.production.process.clock import ScaledClock
 from ops.production.wiring import Ports, Running
+from services.runtime.lease_port import Replica
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Head, Message, Stream
 from tests.ops.production.metrics.test_alarms import DECIDERS, lines
@@ -152,3 +155,37 @@ async def test_worlds_of_one_process_hold_once_what_is_alike_in_them() -> None:
     first, *others = [host.fold.world for host in services.hosts.values()]
     await stop(task)
     assert others and all(first.workloads[key] is other.workloads[key] for other in others for key in first.workloads)
+
+
+class Announced:
+    """Leases as another replica announces that it holds them."""
+
+    def __init__(self, *holds: str) -> None:
+        self.holds = holds
+
+    async def announce(self, replica: Replica) -> None:
+        del replica
+
+    async def replicas(self) -> list[Replica]:
+        return [Replica(name="there", wants=self.holds, holds=self.holds)]
+
+    async def leave(self, replica: str) -> None:
+        del replica
+
+
+async def test_what_a_replica_has_not_written_that_another_one_writes_by_now_lags_for_nobody() -> None:
+    """Who does not reach the API server gives the lease on writing back, and can't write what it had to write until then."""
+    services, others = services_on(MemoryBus()), Announced()
+    backlog, outbox = SimpleNamespace(urgent=3, low=2, oldest=1), SimpleNamespace(waiting=0, oldest=None)
+    services.appliers["LOG_0"] = cast(Any, SimpleNamespace(backlog=backlog, outbox=outbox, results=Counter()))
+    urgent = 'kuelog_unapplied_decisions{partition="LOG_0",priority="urgent"}'
+    none = {f"{urgent} 0.0", 'kuelog_apply_lag_seconds{partition="LOG_0"} 0.0'}
+    sharing = asyncio.create_task(services.leases.share(cast(Any, others)))
+    await asyncio.sleep(0.1)
+    found = set(await told(services))
+    assert f"{urgent} 3.0" in found and not none & found, "nobody else writes"
+    others.holds = ("LOG_0.applier",)
+    async with asyncio.timeout(30):
+        while not none <= set(await told(services)):  # noqa: ASYNC110 - seen when it looks around next
+            await asyncio.sleep(0.1)
+    await stop(sharing)

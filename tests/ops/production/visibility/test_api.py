@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import aiohttp
 import pytest
@@ -149,6 +149,41 @@ async def test_as_long_as_the_log_is_not_folded_it_is_not_ready() -> None:
             assert answer.status == 503
         async with session.get(f"http://127.0.0.1:{port}{BASE}/clusterqueues/x/pendingworkloads") as answer:
             assert answer.status == 503
+
+
+class Folding:
+    """A partition that is being folded up to what was on the log when that began."""
+
+    def __init__(self) -> None:
+        self.caught_up, self.quiet = asyncio.Event(), asyncio.Event()
+
+
+class Folds:
+    """The services of a process that folds partitions, and begins anew when what it had not read is rolled away."""
+
+    def __init__(self, *hosts: Folding) -> None:
+        self.hosts = list(hosts)
+
+    def hosts_of_trees(self) -> list[Folding]:
+        return self.hosts
+
+    def world_of_queues(self) -> World:
+        return World()
+
+
+async def test_it_answers_when_all_is_folded_that_was_there_though_more_comes_all_the_time_and_anew_after_a_new_begin() -> (
+    None
+):
+    folds = Folds()
+    followed = Followed(cast(Any, folds))
+    assert followed.world() is None
+    folds.hosts = [Folding(), Folding()]
+    folds.hosts[0].caught_up.set()
+    assert followed.world() is None, "half of the trees are missing"
+    folds.hosts[1].caught_up.set()
+    assert followed.world() is not None, "though neither is at rest"
+    folds.hosts = [Folding(), folds.hosts[1]]
+    assert followed.world() is None, "who begins anew knows less than it knew"
 
 
 async def test_certificates_that_are_not_there_or_no_certificates_are_named_in_one_message(tmp_path: Path) -> None:

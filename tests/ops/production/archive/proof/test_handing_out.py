@@ -94,12 +94,14 @@ async def test_what_did_not_get_through_is_tried_again_and_told_without_its_pass
         await giving.look(EVERY_MS)
         assert len(list((tmp_path / "folder").iterdir())) == 1, "one that refuses keeps no other from it"
         (told,) = giving.worth_knowing
+        assert giving.outstanding == {shown(address): True, str(tmp_path / "folder"): False}
         assert "it answers with 500" in told and "secret" not in told and "ann@127.0.0.1" in told
         inbox.refuses = False
         await giving.look(EVERY_MS + AGAIN_MS)
         assert giving.worth_knowing == [] and len(inbox.taken) == 1
         await giving.look(3 * EVERY_MS)
         assert len(inbox.taken) == 1, "nothing was signed meanwhile"
+        assert not any(giving.outstanding.values()), "and nobody has to look why, however long ago it was handed out"
         witness_of(9, witness)
         await giving.look(3 * EVERY_MS + AGAIN_MS)
         assert len(inbox.taken) == 2
@@ -107,6 +109,8 @@ async def test_what_did_not_get_through_is_tried_again_and_told_without_its_pass
         await giving.look(3 * EVERY_MS + 2 * AGAIN_MS)
         assert len(inbox.taken) == 2, "once an hour is enough"
     assert shown("s3://bucket/kuelog") == "s3://bucket/kuelog"
+    assert shown("nats://u:a/S3cret@there:4222/sub.ject") == "nats://u@there:4222/sub.ject"
+    assert shown("https://ann@there/checkpoints?token=S3cret") == "https://ann@there/checkpoints?…"
 
 
 async def test_a_bus_that_keeps_nothing_and_one_that_is_not_there_are_told(tmp_path: Path) -> None:

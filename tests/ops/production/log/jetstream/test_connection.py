@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 from events.subjects import FACTS
 from ops.production.health import Health
 from ops.production.log.jetstream import pull
-from ops.production.log.jetstream.bus import JetStreamBus, connect
+from ops.production.log.jetstream.bus import JetStreamBus, connect, in_domain, without_password
 from ops.production.log.jetstream.connection import Connection, MayNot, is_refused
 from ops.production.log.server.server import nats_binary
 from ops.production.process.clock import ScaledClock
@@ -265,3 +265,20 @@ async def test_a_connection_that_nobody_waits_for_any_more_is_not_tried_for_ever
                 await task
             await tried.ended.wait()
     assert tried.attempts == 1
+
+
+@pytest.mark.parametrize("password", ["S3cret", "a/S3cret", "a@S3cret", "a,S3cret", "a#S3cret", "a?S3cret", "a:S3cret"])
+def test_an_address_is_told_without_its_password_whatever_stands_in_that(password: str) -> None:
+    """`openssl rand -base64` makes a / in every second one."""
+    assert without_password(f"nats://user:{password}@here:4222,there:4222") == "nats://here:4222,there:4222"
+    assert (
+        without_password(f"tls://user:{password}@here,tls://user:{password}@there/east")
+        == "tls://here,tls://there/east"
+    )
+    assert without_password(f"user:{password}@here") == "here"
+
+
+def test_a_password_that_an_address_can_t_hold_is_no_domain() -> None:
+    with pytest.raises(LogUnavailable, match="its user or password holds a /: write it as %2F") as found:
+        in_domain("nats://user:a/S3cret@here:4222")
+    assert "S3cret" not in str(found.value)

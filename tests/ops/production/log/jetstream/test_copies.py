@@ -14,6 +14,7 @@ from nats.errors import NoRespondersError
 
 from ops.production.fold_positions import FoldPositions
 from ops.production.health import Health
+from ops.production.log.jetstream import copies
 from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.jetstream.copies import SiteState, check_copied, site_state
 from ops.production.log.jetstream.generations import asked, generations, mark_subject
@@ -21,7 +22,7 @@ from ops.production.log.jetstream.rolling import StillNeeded, remove, roll
 from ops.production.log.memory import MemoryBus
 from ops.production.log.site_copies import SiteCopies
 from ops.production.log.sites import HUB, reader_user
-from ops.production.log.streams import PARTITION, SOLE
+from ops.production.log.streams import PARTITION, SOLE, LogStreams
 from ops.production.metrics.endpoint import exposition
 from ops.production.metrics.services import ServiceMetrics
 from ops.production.process.clock import ScaledClock
@@ -310,3 +311,29 @@ async def test_who_may_read_a_copy_may_not_change_it_and_the_hub_changes_nothing
     assert b'"last_seq":3' in told.data
     await hub.close()
     await site.close()
+
+
+async def test_what_a_busy_site_stores_while_it_is_looked_at_is_on_its_way_and_not_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else the copy of a site that never rests would never be whole, and `KuelogSiteBehind` would fire for ever."""
+    here, there = cast(Any, object()), cast(Any, object())
+    stored = 0
+
+    async def end(bus: object, stream: str) -> int:
+        nonlocal stored
+        stored += 1 if bus is there else 0
+        return stored
+
+    async def nothing(*_: object) -> None:
+        return None
+
+    async def sole(*_: object) -> LogStreams:
+        return SOLE
+
+    monkeypatch.setattr(copies, "_end", end)
+    monkeypatch.setattr(copies, "_is_another", nothing)
+    monkeypatch.setattr(copies, "_silence", nothing)
+    monkeypatch.setattr(copies, "streams_on", sole)
+    state = await site_state("east", here, there)
+    assert (state.behind, state.whole, state.amiss) == (0, True, False)

@@ -11,7 +11,7 @@ from prometheus_client.core import Metric
 
 from ops.production.deploy.__main__ import FOLDER
 from ops.production.deploy.monitoring import BOARDS
-from ops.production.metrics.boards.board import Board, Panel
+from ops.production.metrics.boards.board import Board, Panel, Shape
 from ops.production.metrics.boards.queues import QUEUES
 from ops.production.metrics.names import BY_NAME, MONITOR, Whose
 from tests.ops.production.metrics.promql import labels_of, metrics, wrong
@@ -132,3 +132,25 @@ def test_promtool_takes_each_query(tmp_path: Path) -> None:
     ]
     path = written(tmp_path, "queries.yaml", {"groups": [{"name": "board", "rules": asked}]})
     assert promtool("check", "rules", path) == ""
+
+
+@needs_promtool
+def test_waits_are_counted_once_however_many_replicas_tell_of_them(tmp_path: Path) -> None:
+    [panel] = [one for one in QUEUES.panels if one.shape is Shape.HEAT]
+    [query] = panel.queries
+    expr = query.expr.replace('"$cluster_queue"', '".*"').replace("$__rate_interval", "5m")
+    bucket = "kueue_admission_wait_time_seconds_bucket"
+    series = {
+        f'{bucket}{{cluster_queue="{queue}",priority_class="",le="1",instance="{replica}"}}': up(10)
+        for queue in ("q", "r")
+        for replica in ("a", "b")
+    }
+    story = {
+        "interval": "1m",
+        "input_series": [{"series": one, "values": values} for one, values in series.items()],
+        "promql_expr_test": [
+            {"expr": expr, "eval_time": f"{END}m", "exp_samples": [{"labels": '{le="1"}', "value": 2 * 50}]}
+        ],
+    }
+    path = written(tmp_path, "heat-test.yaml", {"evaluation_interval": "1m", "tests": [story]})
+    assert promtool("test", "rules", path) == ""
