@@ -159,6 +159,9 @@ async def test_a_browser_that_saw_another_log_is_told_to_begin_anew(console: Con
         ("/api/v1/workloads?limit=-1", 400, "is not a whole number"),
         ("/api/v1/queues?at=yesterday", 400, "is no time"),
         ("/api/v1/queues?at=99999", 404, "has no sequence 99999"),
+        ("/api/v1/queues?at=%C2%B2", 400, "is no time"),
+        ("/api/v1/queues?at=LOG_0/%D9%A1", 400, "is no time"),
+        (f"/api/v1/differences?at=5&with={'1' * 5000}", 400, "is no time"),
     ],
 )
 async def test_what_is_not_there_is_refused_in_one_sentence(
