@@ -27,6 +27,7 @@ from ops.console.recorded import Recorded, Recordings
 from ops.console.rights import EVERYTHING, Rights
 from ops.console.signing_in import SESSION, SigningIn, unreviewed
 from ops.console.stream import streamed
+from ops.console.turns import Turns
 from ops.console.whatif import WhatIfs
 from ops.console.whatif_pages import WHATIFS, WhatIfPages, choices
 from ops.production.listeners.endpoint import LOOPBACK
@@ -70,7 +71,7 @@ class ConsoleApp:
         self._lag = lag
         self._live, self._recordings, self._changes = live, recordings, changes
         self._now = AnswersByPlace(_NOW_BYTES)
-        self._gate = QuestionGate(live, access)
+        self._gate, self._turns = QuestionGate(live, access), Turns()
         self._asking = WhatIfPages(self._gate, whatifs)
         self._pages = {
             one.name: (one.read_bytes(), kind)
@@ -150,7 +151,8 @@ class ConsoleApp:
             known = one.settled and other.settled and request.query.get("log", "") == one.identity
             return differences(one, other, rights), _FOR_EVER if known and self._gate.access is None else _NOT_KEPT
 
-        answer, caching = await self._recordings.compare(before, after, asked)
+        async with await self._turn(request):
+            answer, caching = await self._recordings.compare(before, after, asked)
         return GateAnswer(value={"data": answer}, headers={"Cache-Control": caching})
 
     async def _workload(self, request: web.Request, rights: Rights) -> GateAnswer:
@@ -172,6 +174,10 @@ class ConsoleApp:
                     "stands": _stands(then.world_about(wanted), key, rights),
                 },
             )
+        async with await self._turn(request):
+            return await self._workload_now(wanted, key, rights)
+
+    async def _workload_now(self, wanted: str, key: str, rights: Rights) -> GateAnswer:
         # What it waits for is asked of the world that is folded; what lies behind it only the log knows.
         before = await self._recordings.ask(
             "",
@@ -208,7 +214,12 @@ class ConsoleApp:
             answer = self._recordings.answers.of(key, lambda: question(found))
             return GateAnswer(value={"data": answer, "as_of": {**as_of, "log": found.identity}}, headers=headers)
 
-        return await self._recordings.ask(text, asked)
+        async with await self._turn(request):
+            return await self._recordings.ask(text, asked)
+
+    async def _turn(self, request: web.Request) -> asyncio.Lock:
+        """The turn of who asks. Raises as `person`."""
+        return self._turns.of(await self._gate.owner(request))
 
     def _answer_now(self, data: JsonObject | msgspec.Raw, at: Millis, positions: Positions) -> GateAnswer:
         as_of = views.as_of(at, dict(positions), live=True)
@@ -260,7 +271,16 @@ async def console_served(
     whatifs = WhatIfs(bus.address if isinstance(bus, JetStreamBus) else "", archive)
     try:
         app = ConsoleApp(live, recordings, changes, whatifs, lag, door.access).app()
-        serving = listening(app, door.port, what="the console", host=door.address, tls=door.tls, grace_s=1, crowd=crowd)
+        serving = listening(
+            app,
+            door.port,
+            what="the console",
+            host=door.address,
+            tls=door.tls,
+            grace_s=1,
+            crowd=crowd,
+            while_awaited=True,
+        )
         async with serving as found:
             yield Served(port=found, following=following[0])
     finally:
