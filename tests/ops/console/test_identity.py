@@ -12,7 +12,7 @@ import pytest
 from ops.console.gate import AskersAccess
 from ops.console.identity import ByProxy, TrustedProxy
 from ops.console.server import Door, console_served
-from ops.console.sessions import COOKIE, LASTS_S
+from ops.console.sessions import COOKIE, LASTS_S, MOST
 from ops.production.listeners.certificate import Certificate
 from ops.production.listeners.front_proxy import Unproven
 from ops.production.listeners.token_review import AT_ONCE, TokenReviews, TooManyTokens
@@ -67,6 +67,19 @@ async def test_a_session_ends_with_its_token_and_after_twelve_hours(signing: Con
     assert (await signing.ask("/api/v1/workloads", **bearing["viewer"]))[0] == 200
     everybody.time += LASTS_S
     assert (await signing.ask("/api/v1/workloads", **bearing["viewer"]))[0] == 401
+
+
+async def test_who_signs_in_again_and_again_signs_nobody_else_out(signing: Console, everybody: People) -> None:
+    async def signed_in(who: str) -> dict[str, str]:
+        _, _, headers = await signing.ask(SESSION, "POST", sent={"token": everybody.tokens[who]})
+        return {"Cookie": headers["Set-Cookie"].partition(";")[0]}
+
+    viewer, first = await signed_in("viewer"), await signed_in("tenant")
+    for _ in range(MOST):
+        last = await signed_in("tenant")
+    assert (await signing.ask("/api/v1/workloads", **first))[0] == 401
+    for bearing in (viewer, last):
+        assert (await signing.ask("/api/v1/workloads", **bearing))[0] == 200
 
 
 async def test_no_page_of_another_site_signs_anybody_in_or_out_and_nothing_else_is_taken(
