@@ -97,7 +97,8 @@ class ConsoleApp:
             add(f"/api/v1/{name}", ask(partial(self._of_the_log, question)))
         add("/api/v1/differences", ask(self._differences))
         add("/api/v1/workloads/{namespace}/{name}", ask(self._workload))
-        add("/api/v1/changes", self._gate.streaming(self._streamed))
+        # Who asks for its head alone would be sent what goes on as well.
+        add("/api/v1/changes", self._gate.streaming(self._streamed), allow_head=False)
         add("/api/v1/choices", ask(partial(self._of_a_world, Question(choices, of_cluster=True))))
         app.router.add_post(WHATIFS, ask(self._asking.begun))
         add(f"{WHATIFS}/{{id}}", ask(self._asking.stands))

@@ -134,6 +134,16 @@ async def test_a_browser_that_comes_back_is_told_exactly_what_it_has_missed(cons
         assert json.loads(later["data"])["sequences"][FACTS] == ends[FACTS] + 1
 
 
+async def test_who_asks_for_the_head_of_what_goes_on_is_sent_nothing_behind_it(console: Console) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", console.port)
+    seen = "Last-Event-ID: FACTS/0\r\nConnection: close"
+    writer.write(f"HEAD /api/v1/changes HTTP/1.1\r\nHost: localhost\r\n{seen}\r\n\r\n".encode())
+    async with asyncio.timeout(PATIENCE_S):
+        head, _, body = (await reader.readuntil(b"\r\n\r\n")).decode().partition("\r\n\r\n")
+        assert head.startswith("HTTP/1.1 405 ") and not body + (await reader.read()).decode()
+    writer.close()
+
+
 @pytest.mark.parametrize(
     "seen", ["LOG_0/999999,FACTS/0,DEVICES_default/0", "LOG_0/999999,FACTS/999999,DEVICES_default/999999"]
 )
