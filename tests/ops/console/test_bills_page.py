@@ -13,13 +13,20 @@ from events.subjects import CONTROL
 from ops.console.questions import OF_A_WORLD, OF_THE_LOG
 from ops.console.rights import Forbidden, Rights
 from ops.production.log.streams import PARTITION
+from ops.queries.billing.drill_down import entries_answer
 from ops.queries.point import point_at
 from ops.queries.replay import fold_partition
 from ops.sandbox.bench.day import BEGINS, played, small_day
+from projections.billing.entries.entry import Window
+from projections.billing.lines.charged_lines import BilledTo
 from tests.ops.console.billed import MONTH, billed, operate
 from tests.ops.console.browsing import THEMES, Browser, browsing, needs_browser, violations
+from tests.ops.console.drawn import needs_node, shown
 from tests.ops.console.people import MINE, NAMESPACES, OTHERS, THEIRS
 from tests.ops.console.served import Console, served
+from tests.ops.queries.billing.test_claimed_rows import HELD
+from tests.projections.billing.claims.test_claim_time import CLAIM_GONE
+from tests.projections.billing.claims.test_device_lines import LIST, told
 
 
 @pytest.fixture
@@ -132,6 +139,13 @@ def test_a_bill_tells_who_reads_the_cluster_and_one_namespace_neither_who_the_ot
     shares = [[share["cost"] for share in one["shares"]] for one in whole["unused"]]
     assert any(shares) and shares == [[share["cost"] for share in one["shares"]] for one in told["unused"]]
     assert MINE in {share["tenant"] for one in told["unused"] for share in one["shares"]}
+
+
+@needs_node
+def test_entries_of_devices_that_a_claim_has_say_which_claim_and_how_many(tmp_path: Path) -> None:
+    data = entries_answer(told(LIST, *HELD, CLAIM_GONE), Window(0, 60_000), BilledTo())
+    text = shown(tmp_path, "bills", "#/bills?part=entries", data)
+    assert "2 device(s) of class a by claim team/c" in text and "null" not in text
 
 
 @needs_browser
