@@ -29,7 +29,7 @@ globalThis.location = { hash };
 globalThis.fetch = async () => new Response(answer, { headers: { "Content-Type": "application/json" } });
 const [page, { place }] = [await import(`./${name}.js`), await import("./place.js")];
 const main = new Made();
-await page.show(main, place(), undefined);
+await (page.show ?? page.differ)(main, place(), undefined);
 console.log(main.textContent);
 """
 
