@@ -75,3 +75,10 @@ def test_amounts_and_times_that_differ_are_told_in_the_units_of_every_other_page
         "priority 1000 2000",
     ):
         assert words in text, text
+
+
+@needs_node
+def test_an_address_that_says_nothing_and_a_time_without_a_date_are_shown_all_the_same(tmp_path: Path) -> None:
+    data = {"entries": [], "left_out": 0, "since": 0, "until": 10**19}
+    text = shown(tmp_path, "bills", "#/bills/%zz?part=entries", data)
+    assert "0 entries from  to the end of time" in text
