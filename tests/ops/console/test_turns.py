@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 
 from ops.console.questions import time_strip
+from projections.explanation.redaction import Redaction
 from tests.ops.console.people import NAMESPACES, people
 from tests.ops.console.served import Console, served
 
@@ -49,6 +50,35 @@ async def test_who_asks_much_keeps_nobody_waiting_for_more_than_one_answer(
         assert status == 200 and sum(plain["data"]["parts"]) in answered[:4]
         for one in much:
             one.cancel()
+
+
+async def test_others_are_answered_while_names_are_replaced_in_a_long_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_work: list[bool] = [False]
+
+    class SlowRedaction(Redaction):
+        def of(self, value: Any) -> Any:
+            if isinstance(value, dict) and "as_of" in value:
+                at_work[0] = True
+                time.sleep(TAKES_S)
+                at_work[0] = False
+            return super().of(value)
+
+    monkeypatch.setattr("ops.console.gate.Redaction", SlowRedaction)
+    async with (
+        people(tmp_path / "cluster") as everybody,
+        served(tmp_path, access=everybody.access(), namespaces=NAMESPACES) as console,
+    ):
+        viewer = everybody.headers("viewer")
+        await console.ask("/api/v1/cards", **viewer)
+        monkeypatch.setattr("ops.console.gate._SHORT", 100)
+        long = asyncio.create_task(console.ask("/api/v1/cards", **viewer))
+        answered_meanwhile = False
+        while not long.done():
+            assert (await console.ask("/healthz"))[0] == 200
+            answered_meanwhile = answered_meanwhile or at_work[0]
+        assert (await long)[0] == 200 and answered_meanwhile
 
 
 async def test_what_nobody_waits_for_any_more_is_not_answered(console: Console, answered: list[int]) -> None:
