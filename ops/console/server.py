@@ -180,19 +180,16 @@ class ConsoleApp:
 
     async def _workload_now(self, wanted: str, key: str, rights: Rights) -> GateAnswer:
         # What it waits for is asked of the world that is folded; what lies behind it only the log knows.
-        before = await self._recordings.ask(
-            "",
-            lambda then: {
-                "stops": msgspec.to_builtins(stops(then.point, key)),
-                "history": msgspec.to_builtins(life_of(wanted, then.point, reads=rights.reads)),
-            },
+        stopped_before, life = await self._recordings.ask(
+            "", lambda then: (stops(then.point, key), life_of(wanted, then.point, reads=rights.reads))
         )
         point = Point(entries={}, at=self._live.at())
         world = self._live.world_about(wanted)
-        now = explained(world, point, wanted, rights.reads, patience=Patience(_PATIENCE_LIVE_S))
+        patience, last = Patience(_PATIENCE_LIVE_S), next(reversed(life), None)
+        now = explained(world, point, wanted, rights.reads, patience=patience, last=last)
         answer = {
-            **_explained({**now, "stops": before["stops"]}, rights),
-            "history": before["history"],
+            **_explained({**now, "stops": msgspec.to_builtins(stopped_before)}, rights),
+            "history": msgspec.to_builtins(life),
             "stands": _stands(world, key, rights),
         }
         return self._answer_now(answer, self._live.at(), self._live.positions())
