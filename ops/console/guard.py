@@ -141,7 +141,9 @@ class Guard:
 def check_origin(request: web.Request) -> None:
     """Raise `FromElsewhere` where a browser sends this for a page that is not ours. Programs are no browsers, and say nothing."""
     fetched, origin = request.headers.get("Sec-Fetch-Site", ""), request.headers.get("Origin", "")
-    ours = fetched == "same-origin" if fetched else not origin or origin.partition("://")[2] == request.headers.get("Host")
+    ours = (
+        fetched == "same-origin" if fetched else not origin or origin.partition("://")[2] == request.headers.get("Host")
+    )
     if not ours:
         raise FromElsewhere("a page of another site asks for this")
 

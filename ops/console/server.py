@@ -27,7 +27,7 @@ from ops.console.recorded import Recorded, Recordings
 from ops.console.rights import EVERYTHING, Rights
 from ops.console.signing_in import SESSION, SigningIn, unreviewed
 from ops.console.stream import streamed
-from ops.console.turns import Turns
+from ops.console.turns import AskersTurns
 from ops.console.whatif import WhatIfs
 from ops.console.whatif_pages import WHATIFS, WhatIfPages, choices
 from ops.production.listeners.endpoint import LOOPBACK
@@ -71,7 +71,7 @@ class ConsoleApp:
         self._lag = lag
         self._live, self._recordings, self._changes = live, recordings, changes
         self._now = AnswersByPlace(_NOW_BYTES)
-        self._gate, self._turns = QuestionGate(live, access), Turns()
+        self._gate, self._turns = QuestionGate(live, access), AskersTurns()
         self._asking = WhatIfPages(self._gate, whatifs)
         self._pages = {
             one.name: (one.read_bytes(), kind)

@@ -4,7 +4,7 @@ import asyncio
 from weakref import WeakValueDictionary
 
 
-class Turns:
+class AskersTurns:
     """Who asks again while a question of theirs is being answered waits for that one; the others come in between."""
 
     def __init__(self) -> None:

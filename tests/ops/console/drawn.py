@@ -10,7 +10,9 @@ import pytest
 
 from tests.places import ROOT
 
-needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="there is no node on this machine that runs scripts")
+needs_node = pytest.mark.skipif(
+    shutil.which("node") is None, reason="there is no node on this machine that runs scripts"
+)
 _DOCUMENT = """
 globalThis.Node = class {};
 class Made extends Node {

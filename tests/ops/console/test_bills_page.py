@@ -113,7 +113,9 @@ def test_who_may_not_read_the_cluster_sees_neither_its_budgets_nor_its_months_an
         OF_THE_LOG["entries"].ask(of, {"tenant": "team"}, mine)
 
 
-def test_a_bill_tells_who_reads_the_cluster_and_one_namespace_neither_who_the_others_are_nor_what_they_agreed_on() -> None:
+def test_a_bill_tells_who_reads_the_cluster_and_one_namespace_neither_who_the_others_are_nor_what_they_agreed_on() -> (
+    None
+):
     log = {CONTROL: [], **played(small_day(12, NAMESPACES))[0]}
     agreed = [(MINE, "1"), (THEIRS, "2"), (OTHERS, "3")]
     idle = Price(meter=Meter.IDLE, unit_price="5")
@@ -124,7 +126,9 @@ def test_a_bill_tells_who_reads_the_cluster_and_one_namespace_neither_who_the_ot
         prices=(idle, *(Price(meter=Meter.CARD, unit_price=price, tenant=name) for name, price in agreed)),
         charges=(LineKind.USAGE, LineKind.IDLE),
         discounts=(Discount(name="all", percent="1"), Discount(name="special", percent="9", account=THEIRS)),
-        commitments=tuple(Commitment(name=f"c{price}", account=name, price=price, covers=price) for name, price in agreed),
+        commitments=tuple(
+            Commitment(name=f"c{price}", account=name, price=price, covers=price) for name, price in agreed
+        ),
         minimums=tuple(MinimumCharge(account=name, amount=price) for name, price in agreed),
     )
     stage: Any = SimpleNamespace(entries=log)

@@ -34,9 +34,7 @@ def moment(sequence: int) -> str:
     return f"/api/v1/time?at=LOG_0/{sequence}"
 
 
-async def test_who_asks_much_keeps_nobody_waiting_for_more_than_one_answer(
-    tmp_path: Path, answered: list[int]
-) -> None:
+async def test_who_asks_much_keeps_nobody_waiting_for_more_than_one_answer(tmp_path: Path, answered: list[int]) -> None:
     async with (
         people(tmp_path / "cluster") as everybody,
         served(tmp_path, access=everybody.access(), namespaces=NAMESPACES) as console,
