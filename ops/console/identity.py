@@ -55,8 +55,8 @@ class ByToken:
 
     async def sign_in(self, token: str, answer: web.StreamResponse) -> None:
         """Begin a session."""
-        await self._reviews.person(token)
-        self._sessions.open(answer, token)
+        person = await self._reviews.person(token)
+        self._sessions.open(answer, token, person.user)
 
     def sign_out(self, request: web.Request, answer: web.StreamResponse) -> None:
         """End it."""

@@ -23,9 +23,13 @@ class AnswersByPlace:
         if found is None:
             encoded = msgspec.json.encode(ask())
             found = msgspec.Raw(encoded)
-            self._bytes += len(encoded)
+            self._bytes += _size(key, found)
         self._kept[key] = found
         while self._bytes > self._most and len(self._kept) > 1:
-            _, gone = self._kept.popitem(last=False)
-            self._bytes -= len(bytes(gone))
+            self._bytes -= _size(*self._kept.popitem(last=False))
         return found
+
+
+def _size(key: Hashable, answer: msgspec.Raw) -> int:
+    """With what was asked: an address may be longer than its answer."""
+    return len(repr(key)) + len(bytes(answer))

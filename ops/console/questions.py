@@ -159,21 +159,39 @@ def _lines(answer: JsonObject) -> list[JsonObject]:
 
 
 def _own_bill(answer: JsonObject, rights: Rights) -> JsonObject:
-    """A bill without what the others have agreed on or lost."""
-    lists = [
-        {**one, "prices": [price for price in one["prices"] if not price.tenant or rights.reads(price.tenant)]}
-        for one in answer["price_lists"]
-    ]
+    """A bill without what the others have agreed on or lost, nor who they are: these names stand in it without a slash."""
     quota = answer["quota"] and {
         **answer["quota"],
         "held": [one for one in answer["quota"]["held"] if rights.reads(one["tenant"])],
     }
+    unused = answer["unused"] and [
+        {**one, "shares": [_own_share(share, rights) for share in one["shares"]]} for one in answer["unused"]
+    ]
     return {
         **answer,
         "quota": quota,
+        "unused": unused,
         "claimed": [one for one in answer["claimed"] if rights.reads(one["tenant"])],
         "cut_short": [one for one in answer["cut_short"] if rights.reads(one["workload"])],
-        "price_lists": [{**one, "author": "", "reason": ""} for one in lists],
+        "price_lists": [_own_prices(one, rights) for one in answer["price_lists"]],
+    }
+
+
+def _own_share(share: JsonObject, rights: Rights) -> JsonObject:
+    return share if rights.reads(share["tenant"]) else {"tenant": HIDDEN, "cost": share["cost"]}
+
+
+def _own_prices(prices: JsonObject, rights: Rights) -> JsonObject:
+    """A price list without what was agreed with other namespaces, or with accounts: they are those of namespaces, or of several."""
+    return {
+        **prices,
+        "prices": [one for one in prices["prices"] if not one.tenant or rights.reads(one.tenant)],
+        **{
+            terms: [one for one in prices[terms] if not one.account or rights.reads(one.account)]
+            for terms in ("discounts", "commitments", "minimums")
+        },
+        "author": "",
+        "reason": "",
     }
 
 

@@ -27,6 +27,7 @@ from ops.console.recorded import Recorded, Recordings
 from ops.console.rights import EVERYTHING, Rights
 from ops.console.signing_in import SESSION, SigningIn, unreviewed
 from ops.console.stream import streamed
+from ops.console.turns import AskersTurns
 from ops.console.whatif import WhatIfs
 from ops.console.whatif_pages import WHATIFS, WhatIfPages, choices
 from ops.production.listeners.endpoint import LOOPBACK
@@ -70,7 +71,7 @@ class ConsoleApp:
         self._lag = lag
         self._live, self._recordings, self._changes = live, recordings, changes
         self._now = AnswersByPlace(_NOW_BYTES)
-        self._gate = QuestionGate(live, access)
+        self._gate, self._turns = QuestionGate(live, access), AskersTurns()
         self._asking = WhatIfPages(self._gate, whatifs)
         self._pages = {
             one.name: (one.read_bytes(), kind)
@@ -96,7 +97,8 @@ class ConsoleApp:
             add(f"/api/v1/{name}", ask(partial(self._of_the_log, question)))
         add("/api/v1/differences", ask(self._differences))
         add("/api/v1/workloads/{namespace}/{name}", ask(self._workload))
-        add("/api/v1/changes", self._gate.streaming(self._streamed))
+        # Who asks for its head alone would be sent what goes on as well.
+        add("/api/v1/changes", self._gate.streaming(self._streamed), allow_head=False)
         add("/api/v1/choices", ask(partial(self._of_a_world, Question(choices, of_cluster=True))))
         app.router.add_post(WHATIFS, ask(self._asking.begun))
         add(f"{WHATIFS}/{{id}}", ask(self._asking.stands))
@@ -150,7 +152,8 @@ class ConsoleApp:
             known = one.settled and other.settled and request.query.get("log", "") == one.identity
             return differences(one, other, rights), _FOR_EVER if known and self._gate.access is None else _NOT_KEPT
 
-        answer, caching = await self._recordings.compare(before, after, asked)
+        async with await self._turn(request):
+            answer, caching = await self._recordings.compare(before, after, asked)
         return GateAnswer(value={"data": answer}, headers={"Cache-Control": caching})
 
     async def _workload(self, request: web.Request, rights: Rights) -> GateAnswer:
@@ -172,20 +175,21 @@ class ConsoleApp:
                     "stands": _stands(then.world_about(wanted), key, rights),
                 },
             )
+        async with await self._turn(request):
+            return await self._workload_now(wanted, key, rights)
+
+    async def _workload_now(self, wanted: str, key: str, rights: Rights) -> GateAnswer:
         # What it waits for is asked of the world that is folded; what lies behind it only the log knows.
-        before = await self._recordings.ask(
-            "",
-            lambda then: {
-                "stops": msgspec.to_builtins(stops(then.point, key)),
-                "history": msgspec.to_builtins(life_of(wanted, then.point, reads=rights.reads)),
-            },
+        stopped_before, life = await self._recordings.ask(
+            "", lambda then: (stops(then.point, key), life_of(wanted, then.point, reads=rights.reads))
         )
         point = Point(entries={}, at=self._live.at())
         world = self._live.world_about(wanted)
-        now = explained(world, point, wanted, rights.reads, patience=Patience(_PATIENCE_LIVE_S))
+        patience, last = Patience(_PATIENCE_LIVE_S), next(reversed(life), None)
+        now = explained(world, point, wanted, rights.reads, patience=patience, last=last)
         answer = {
-            **_explained({**now, "stops": before["stops"]}, rights),
-            "history": before["history"],
+            **_explained({**now, "stops": msgspec.to_builtins(stopped_before)}, rights),
+            "history": msgspec.to_builtins(life),
             "stands": _stands(world, key, rights),
         }
         return self._answer_now(answer, self._live.at(), self._live.positions())
@@ -208,7 +212,12 @@ class ConsoleApp:
             answer = self._recordings.answers.of(key, lambda: question(found))
             return GateAnswer(value={"data": answer, "as_of": {**as_of, "log": found.identity}}, headers=headers)
 
-        return await self._recordings.ask(text, asked)
+        async with await self._turn(request):
+            return await self._recordings.ask(text, asked)
+
+    async def _turn(self, request: web.Request) -> asyncio.Lock:
+        """The turn of who asks. Raises as `person`."""
+        return self._turns.of(await self._gate.owner(request))
 
     def _answer_now(self, data: JsonObject | msgspec.Raw, at: Millis, positions: Positions) -> GateAnswer:
         as_of = views.as_of(at, dict(positions), live=True)
@@ -260,7 +269,16 @@ async def console_served(
     whatifs = WhatIfs(bus.address if isinstance(bus, JetStreamBus) else "", archive)
     try:
         app = ConsoleApp(live, recordings, changes, whatifs, lag, door.access).app()
-        serving = listening(app, door.port, what="the console", host=door.address, tls=door.tls, grace_s=1, crowd=crowd)
+        serving = listening(
+            app,
+            door.port,
+            what="the console",
+            host=door.address,
+            tls=door.tls,
+            grace_s=1,
+            crowd=crowd,
+            while_awaited=True,
+        )
         async with serving as found:
             yield Served(port=found, following=following[0])
     finally:

@@ -23,6 +23,7 @@ LASTS_S = 3600.0
 """After this time one is given up."""
 _MOST_SAID = 64 << 20
 _WORKER = "ops.console.whatif_worker"
+_NO_OUTCOME = "it ended without an outcome; what the console has logged says why"
 
 
 class RunState(StrEnum):
@@ -53,8 +54,10 @@ class WhatIfs:
         """Begin one; its name. Raises `TooManyRuns`, `NotRunHere`."""
         if not self._nats:
             raise NotRunHere
-        if sum(one.state is RunState.RUNNING for one in self._runs.values()) >= AT_ONCE:
-            raise TooManyRuns
+        players = [one.owner for one in self._runs.values() if one.state is RunState.RUNNING]
+        yours = bool(owner) and owner in players
+        if yours or len(players) >= AT_ONCE:
+            raise TooManyRuns(yours=yours)
         over = [name for name, one in self._runs.items() if one.state is not RunState.RUNNING]
         for name in over[: max(len(self._runs) + 1 - KEPT, 0)]:
             del self._runs[name]
@@ -104,6 +107,10 @@ class WhatIfs:
             raise
         except TimeoutError:
             run.told = Told(problem=f"it was given up after {LASTS_S / 60:.0f} minutes: fork later, or change less")
+        except Exception:
+            # Whatever it is: one that is taken for running for ever leaves no room for another.
+            log.exception("what-if failed")
+            run.told = Told(problem=_NO_OUTCOME)
         run.state = RunState.DONE if run.told.result is not None else RunState.FAILED
 
     async def _played(self, run: _Run) -> None:
@@ -134,4 +141,4 @@ class WhatIfs:
             run.told = msgspec.json.decode(line, type=Told)
         if run.told.result is None and not run.told.problem:
             log.warning("what-if ended without an outcome", code=await process.wait())
-            run.told = Told(problem="it ended without an outcome; what the console has logged says why")
+            run.told = Told(problem=_NO_OUTCOME)

@@ -9,10 +9,12 @@ AT_ONCE = 2
 
 
 class TooManyRuns(Exception):
-    """As many what-ifs are played as may be."""
+    """As many what-ifs are played as may be: in all, or of one person who is known."""
 
-    def __init__(self) -> None:
-        super().__init__(f"{AT_ONCE} what-ifs are being played: wait for one of them, or cancel one of yours")
+    def __init__(self, *, yours: bool) -> None:
+        instead = "wait for it, or cancel it" if yours else "wait for one of them"
+        played = "a what-if of yours is" if yours else f"{AT_ONCE} what-ifs are"
+        super().__init__(f"{played} being played: {instead}")
 
 
 class NotRunHere(Exception):

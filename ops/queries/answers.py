@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from events.json_object import JsonObject
+from events.timestamp import format_exactly
 from ops.production.cards_view import card_views, domain_capacities, flavor_offers, model_capacities, unwanted
 from ops.production.claimed_view import device_rows
 from ops.queries.clusters_view import worker_clusters
@@ -54,10 +55,11 @@ def explained(
     *,
     deep: bool = True,
     patience: Patience | None = None,
+    last: LifeMoment | None = None,
 ) -> JsonObject:
     """Why an object of a canonical name stands as it does; what may not be read is not known, and not named either.
 
-    Without `deep` it is the first answer, without trials and without what happened before. The world is that of the point. Raises `NotOnTheLog` for what the log does not know.
+    `last` is the last moment of its life, where that was looked up already. Without `deep` it is the first answer, without trials and without what happened before. The world is that of the point. Raises `NotOnTheLog` for what the log does not know.
     """
     kind, _, name = wanted.partition("/")
     match kind:
@@ -71,9 +73,10 @@ def explained(
             found = find_workload(world, wanted)
             readable = {key: None for key in world.workloads if reads(key)}
             if found is None or found.key not in readable:
-                turned_down = _refused(world, wanted) if found is None and reads(name) else None
-                if turned_down is not None:
-                    raise turned_down
+                if found is None and reads(name):
+                    instead = _refused(world, wanted) or _gone(wanted, last or _last_of(wanted, point))
+                    if instead is not None:
+                        raise instead
                 names = [f"{kind}/{key}" for key in readable]
                 if kind == "job":
                     names = [f"job/{world.workloads[key].job}" for key in readable]
@@ -94,12 +97,21 @@ def life_of(wanted: str, point: Point, *, everything: bool = False, reads: Reads
 
     Where it is not known, those that are and may be read are named. Raises `NotOnTheLog` for what the log does not know.
     """
-    life = Life(wanted)
-    for stored in in_order(point.entries):
-        life.fold(stored.event, stored.place, cause=stored.cause, trace=stored.entry.trace)
+    life = _life(wanted, point)
     if not life.lines:
         raise unknown(wanted, [one for one in life.known if reads(one.partition("/")[2])])
     return life.lines if everything else [line for line in life.lines if not line.note]
+
+
+def _life(wanted: str, point: Point) -> Life:
+    life = Life(wanted)
+    for stored in in_order(point.entries):
+        life.fold(stored.event, stored.place, cause=stored.cause, trace=stored.entry.trace)
+    return life
+
+
+def _last_of(wanted: str, point: Point) -> LifeMoment | None:
+    return next(reversed(_life(wanted, point).lines), None)
 
 
 def cards_answer(moment: WorldAt, *, node: str = "", model: str = "") -> JsonObject:
@@ -127,6 +139,18 @@ def _refused(world: Configuration, wanted: str) -> NotOnTheLog | None:
         return None
     kind, _, name = wanted.partition("/")
     return NotOnTheLog(f"{kind} {name} was refused: {refused_because(found)}; nothing is known of it but that")
+
+
+def _gone(wanted: str, last: LifeMoment | None) -> NotOnTheLog | None:
+    """The failure for an object that was there once; None for one that never was."""
+    if last is None:
+        return None
+    kind, _, name = wanted.partition("/")
+    place = f"{last.partition}/{last.sequence}"
+    return NotOnTheLog(
+        f"there is no {kind} {name} as of then: the last that the log knows of it is {last.what} at {format_exactly(last.at)} ({place}); "
+        f"ask as of a moment before that, and `kuelog history {wanted}` for all of it"
+    )
 
 
 def unknown(wanted: str, known: list[str]) -> NotOnTheLog:

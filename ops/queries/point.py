@@ -8,6 +8,7 @@ from events.codec import NotOurs, decode_commit
 from events.event import Millis
 from events.subjects import CONTROL, FACTS
 from events.timestamp import format_exactly
+from events.whole_number import whole_number
 from ops.production.log.streams import LogStreams, streams_in
 from ops.queries.log_times import LogTimes
 from ops.queries.time_travel import as_of, first, moment, reaching, rests_on, until
@@ -62,7 +63,7 @@ def point_at(entries: Entries, text: str = "", times: LogTimes | None = None) ->
 
 def is_sequence(text: str) -> bool:
     """Whether a moment is named by a sequence (`17`, `DEVICES_default/3`), and not by a time."""
-    return text.rpartition("/")[2].isdigit()
+    return whole_number(text.rpartition("/")[2]) is not None
 
 
 def _at_sequence(entries: Entries, there: LogStreams, stream: str, sequence: int, times: LogTimes) -> Point:

@@ -140,7 +140,8 @@ def _usage_of(quota: QuotaTree, node: Node) -> Iterator[UsageRow]:
             nominal=in_numbers(node.nominal[column]),
             used=node.usage[column],
             borrowed=node.borrowed(column),
-            available=in_numbers(node.available(column)),
+            # A cohort that uses more than it has may use nothing more; -1 would read as no bound.
+            available=in_numbers(max(0, node.available(column))),
         )
 
 

@@ -31,7 +31,7 @@ export async function show(main, at, signal) {
       return { as_of, again: load, concerns: () => part === "budgets" };
     }
     const { data, as_of } = part === "entries" ? await ask("entries", asked, signal) : await ask("bills", { ...asked, "group-by": group }, signal);
-    main.replaceChildren(h("h1", {}, title), parting(part), choice(part === "entries" ? "" : group, kept), narrowed(kept), ...(part === "entries" ? entries(data) : parts(data)));
+    main.replaceChildren(h("h1", {}, title), parting(part), choice(part === "entries" ? "" : group, kept), ...narrowed(kept), ...(part === "entries" ? entries(data) : parts(data)));
     return { as_of, again: load, concerns: () => false };
   };
   return load();
@@ -45,7 +45,7 @@ function parting(part) {
 /** @param {Record<string, string>} kept */
 function narrowed(kept) {
   const named = FILTERS.filter((name) => kept[name]);
-  return named.length ? h("p", {}, "Only of ", named.map((name) => [`${name} ${kept[name]} `, h("a", { href: moved({ [name]: "" }), "aria-label": `Not only of ${name} ${kept[name]}` }, "(all)"), " "]).flat(), h("a", { href: moved({ part: "entries" }) }, "Its entries, with their places on the log")) : null;
+  return named.length ? [h("p", {}, "Only of ", named.map((name) => [`${name} ${kept[name]} `, h("a", { href: moved({ [name]: "" }), "aria-label": `Not only of ${name} ${kept[name]}` }, "(all)"), " "]).flat(), h("a", { href: moved({ part: "entries" }) }, "Its entries, with their places on the log"))] : [];
 }
 
 /** @param {string} group @param {Record<string, string>} period */
@@ -73,13 +73,20 @@ function placed(one) {
   return one ? [`${one.why} `, h("a", { href: address("log", [], { at: one.place }), title: "The log as it was then" }, one.place)] : "goes on";
 }
 
+/** What an entry is about: a slice of a card, devices that a claim has, or quota. @param {any} one */
+function held(one) {
+  if (one.card) return `${one.memory_mib} MiB, ${one.cores} cores of ${one.card} on ${one.node}`;
+  if (one.claim) return `${one.devices} device(s) of class ${one.device_class} by claim ${one.claim}`;
+  return `${amount(one.resource, one.amount)} ${one.resource} of ${one.flavor}`;
+}
+
 /** @param {any} data */
 function entries(data) {
   return [
     h("p", { class: "lead" }, `${data.entries.length} entries from ${moment(data.since)} to ${moment(data.until)}, the dearest first${data.left_out ? `; ${data.left_out} more are left out: narrow the bill, or ask \`kuelog bill entries\`` : ""}`),
     table("What was held, from where on the log until where", ["Job", "Kind", "From", "Until", "What", "Cost", "Began", "Ended", "Entry"],
       data.entries.map((/** @type {any} */ one) => [workloadLink(one.workload), one.kind, moment(one.since), moment(one.until),
-        one.card ? `${one.memory_mib} MiB, ${one.cores} cores of ${one.card} on ${one.node}` : `${amount(one.resource, one.amount)} ${one.resource} of ${one.flavor}`,
+        held(one),
         one.cost === null ? "no cost" : `${one.cost} ${one.currency}`, placed(one.began), placed(one.ended), one.id]), "Nothing was held in this period."),
   ];
 }

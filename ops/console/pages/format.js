@@ -1,8 +1,12 @@
 // @ts-check
 // How amounts and times are written. Times come in milliseconds since 1970, amounts in the units of their resource.
 
+/** The last moment that a browser has a date for. */
+const LAST_DATE = 8.64e15;
+
 /** A moment as the log writes it. @param {number} at */
 export function moment(at) {
+  if (Math.abs(at) > LAST_DATE) return at > 0 ? "the end of time" : "the beginning of time";
   return at ? new Date(at).toISOString().replace(/\.000Z$/, "Z") : "";
 }
 

@@ -6,8 +6,17 @@
 /** Where the address stands: `#/workloads/NS/NAME?at=+90s`. @returns {Place} */
 export function place() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-  const [page, ...rest] = path.split("/").map(decodeURIComponent);
+  const [page, ...rest] = path.split("/").map(decoded);
   return { page: page || "overview", rest, query: new URLSearchParams(query ?? "") };
+}
+
+/** A part of an address; one that says nothing stays as it is. @param {string} text */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /** An address of a page at the same moment. @param {string} page @param {string[]} [rest] @param {Record<string, string>} [more] */

@@ -86,12 +86,17 @@ def person_in(request: web.Request, proxy: FrontProxy) -> Person:
     user = _first(request, proxy.user_headers)
     if not user:
         raise Unproven(f"nobody is named in {', '.join(proxy.user_headers)}")
-    return Person(
+    found = Person(
         user=user,
         uid=_first(request, proxy.uid_headers),
         groups=tuple(group for name in proxy.group_headers for group in request.headers.getall(name, ())),
         extra=_extra(request, proxy.extra_prefixes),
     )
+    try:
+        msgspec.json.encode(found)
+    except UnicodeEncodeError as problem:
+        raise Unproven("whom these headers name can't be read: they have to be in UTF-8") from problem
+    return found
 
 
 def _first(request: web.Request, headers: tuple[str, ...]) -> str:

@@ -68,11 +68,12 @@ async def listening(
     tls: ssl.SSLContext | None = None,
     grace_s: float = 60,
     crowd: ConnectionLimiter | None = None,
+    while_awaited: bool = False,
 ) -> AsyncGenerator[int, None]:
     """Serve while the block lasts, on a free port when it is 0; gives the port. Raises `PortTaken`.
 
     `what` is how a message calls it; requests under way have `grace_s` seconds to end behind the block. `crowd` bounds what
-    strangers may take.
+    strangers may take. With `while_awaited` a request is given up when its connection is closed.
     """
     bounds: dict[str, Any] = {}
     handshake_s = None
@@ -80,6 +81,7 @@ async def listening(
         # What is packed may be a thousand times as long.
         bounds = {"keepalive_timeout": crowd.limits.idle_s, "lingering_time": 1.0, "auto_decompress": False}
         handshake_s = crowd.limits.handshake_s if tls is not None else None
+    bounds["handler_cancellation"] = while_awaited
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=grace_s, **bounds)
     await runner.setup()
     try:

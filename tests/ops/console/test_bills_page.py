@@ -5,16 +5,28 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
+from events.billing import Commitment, Discount, LineKind, Meter, MinimumCharge, Price, PriceListSet
+from events.subjects import CONTROL
 from ops.console.questions import OF_A_WORLD, OF_THE_LOG
 from ops.console.rights import Forbidden, Rights
 from ops.production.log.streams import PARTITION
+from ops.queries.billing.drill_down import entries_answer
 from ops.queries.point import point_at
 from ops.queries.replay import fold_partition
-from tests.ops.console.billed import MONTH, billed
+from ops.sandbox.bench.day import BEGINS, played, small_day
+from projections.billing.entries.entry import Window
+from projections.billing.lines.charged_lines import BilledTo
+from tests.ops.console.billed import MONTH, billed, operate
 from tests.ops.console.browsing import THEMES, Browser, browsing, needs_browser, violations
+from tests.ops.console.drawn import needs_node, shown
+from tests.ops.console.people import MINE, NAMESPACES, OTHERS, THEIRS
 from tests.ops.console.served import Console, served
+from tests.ops.queries.billing.test_claimed_rows import HELD
+from tests.projections.billing.claims.test_claim_time import CLAIM_GONE
+from tests.projections.billing.claims.test_device_lines import LIST, told
 
 
 @pytest.fixture
@@ -99,6 +111,45 @@ def test_who_may_not_read_the_cluster_sees_neither_its_budgets_nor_its_months_an
     assert {one["tenant"] for one in OF_THE_LOG["entries"].ask(of, {}, mine)["entries"]} == {"lab"}
     with pytest.raises(Forbidden):
         OF_THE_LOG["entries"].ask(of, {"tenant": "team"}, mine)
+
+
+def test_a_bill_tells_who_reads_the_cluster_and_one_namespace_neither_who_the_others_are_nor_what_they_agreed_on() -> (
+    None
+):
+    log = {CONTROL: [], **played(small_day(12, NAMESPACES))[0]}
+    agreed = [(MINE, "1"), (THEIRS, "2"), (OTHERS, "3")]
+    idle = Price(meter=Meter.IDLE, unit_price="5")
+    prices = PriceListSet(
+        name="p",
+        currency="EUR",
+        starts=BEGINS,
+        prices=(idle, *(Price(meter=Meter.CARD, unit_price=price, tenant=name) for name, price in agreed)),
+        charges=(LineKind.USAGE, LineKind.IDLE),
+        discounts=(Discount(name="all", percent="1"), Discount(name="special", percent="9", account=THEIRS)),
+        commitments=tuple(
+            Commitment(name=f"c{price}", account=name, price=price, covers=price) for name, price in agreed
+        ),
+        minimums=tuple(MinimumCharge(account=name, amount=price) for name, price in agreed),
+    )
+    stage: Any = SimpleNamespace(entries=log)
+    operate(stage, prices, BEGINS)
+    of: Any = SimpleNamespace(point=point_at(log, ""))
+    whole = OF_THE_LOG["bills"].ask(of, {}, Rights())
+    told = OF_THE_LOG["bills"].ask(of, {}, Rights(namespaces=frozenset({MINE})))
+    text = msgspec.json.encode(told).decode()
+    assert THEIRS not in text and OTHERS not in text
+    [list_of_all], [own] = whole["price_lists"], told["price_lists"]
+    assert own["discounts"] == list(list_of_all["discounts"][:1]) and own["commitments"][0].account == MINE
+    shares = [[share["cost"] for share in one["shares"]] for one in whole["unused"]]
+    assert any(shares) and shares == [[share["cost"] for share in one["shares"]] for one in told["unused"]]
+    assert MINE in {share["tenant"] for one in told["unused"] for share in one["shares"]}
+
+
+@needs_node
+def test_entries_of_devices_that_a_claim_has_say_which_claim_and_how_many(tmp_path: Path) -> None:
+    data = entries_answer(told(LIST, *HELD, CLAIM_GONE), Window(0, 60_000), BilledTo())
+    text = shown(tmp_path, "bills", "#/bills?part=entries", data)
+    assert "2 device(s) of class a by claim team/c" in text and "null" not in text
 
 
 @needs_browser

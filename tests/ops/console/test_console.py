@@ -6,15 +6,21 @@ from typing import Any
 
 import aiohttp
 import pytest
+from typer.testing import CliRunner
 
 from events.codec import decode_commit
+from events.commit import Sighting
 from events.subjects import FACTS
+from events.timestamp import format_timestamp
+from events.workload import WorkloadDeleted
+from ops.cli.main import app
 from ops.console.gate import AskersAccess
 from ops.console.guard import ConsoleUnserved
 from ops.console.server import Door, console_served
 from ops.production.log.streams import PARTITION
 from ops.queries.point import point_at
 from ops.sandbox.bench.day import played, small_day
+from services.runtime.fact_message import fact_message
 from services.runtime.log_port import Message
 from tests.ops.console.served import PATIENCE_S, Console, middle
 
@@ -46,6 +52,21 @@ async def test_the_life_of_a_workload_at_a_past_moment_is_that_of_explain_and_hi
         printed = await console.printed("explain", f"workload/{key}", "--at", at)
         assert found["explanation"] == {name: printed[name] for name in found["explanation"]}
         assert found["history"] == await console.printed("history", f"workload/{key}", "--until", at)
+
+
+async def test_of_a_workload_that_is_gone_it_is_said_when_it_was_there_last(console: Console) -> None:
+    key = (await console.answer("workloads?state=finished&limit=1"))["data"]["workloads"][0]["key"]
+    at = (await console.answer("time"))["data"]["ended"] + 1000
+    gone = Sighting(id="gone", at=at, author="watcher", fact=WorkloadDeleted(workload=key))
+    await (await console.bus.stream(FACTS)).publish([fact_message(gone)])
+    async with asyncio.timeout(PATIENCE_S):
+        while (found := await console.ask(f"/api/v1/workloads/{key}"))[0] == 200:  # noqa: ASYNC110 - only its answers tell
+            await asyncio.sleep(0.05)
+    ended = await asyncio.to_thread(CliRunner().invoke, app, ["explain", f"workload/{key}", "--nats", console.url])
+    for message in (found[1]["message"], " ".join(ended.stderr.split())):
+        assert f"there is no workload {key} as of then: the last that the log knows of it is" in message
+        assert format_timestamp(at)[:-1] in message and f"FACTS/{len(console.log[FACTS]) + 1}" in message
+    assert (await console.ask(f"/api/v1/workloads/{key}?at=LOG_0/{len(console.log[PARTITION])}"))[0] == 200
 
 
 async def test_what_stands_now_is_what_a_replay_to_the_end_says(console: Console) -> None:
@@ -134,6 +155,16 @@ async def test_a_browser_that_comes_back_is_told_exactly_what_it_has_missed(cons
         assert json.loads(later["data"])["sequences"][FACTS] == ends[FACTS] + 1
 
 
+async def test_who_asks_for_the_head_of_what_goes_on_is_sent_nothing_behind_it(console: Console) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", console.port)
+    seen = "Last-Event-ID: FACTS/0\r\nConnection: close"
+    writer.write(f"HEAD /api/v1/changes HTTP/1.1\r\nHost: localhost\r\n{seen}\r\n\r\n".encode())
+    async with asyncio.timeout(PATIENCE_S):
+        head, _, body = (await reader.readuntil(b"\r\n\r\n")).decode().partition("\r\n\r\n")
+        assert head.startswith("HTTP/1.1 405 ") and not body + (await reader.read()).decode()
+    writer.close()
+
+
 @pytest.mark.parametrize(
     "seen", ["LOG_0/999999,FACTS/0,DEVICES_default/0", "LOG_0/999999,FACTS/999999,DEVICES_default/999999"]
 )
@@ -159,6 +190,9 @@ async def test_a_browser_that_saw_another_log_is_told_to_begin_anew(console: Con
         ("/api/v1/workloads?limit=-1", 400, "is not a whole number"),
         ("/api/v1/queues?at=yesterday", 400, "is no time"),
         ("/api/v1/queues?at=99999", 404, "has no sequence 99999"),
+        ("/api/v1/queues?at=%C2%B2", 400, "is no time"),
+        ("/api/v1/queues?at=LOG_0/%D9%A1", 400, "is no time"),
+        (f"/api/v1/differences?at=5&with={'1' * 5000}", 400, "is no time"),
     ],
 )
 async def test_what_is_not_there_is_refused_in_one_sentence(

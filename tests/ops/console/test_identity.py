@@ -4,17 +4,19 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
 import pytest
+from multidict import CIMultiDict
 
 from ops.console.gate import AskersAccess
 from ops.console.identity import ByProxy, TrustedProxy
 from ops.console.server import Door, console_served
-from ops.console.sessions import COOKIE, LASTS_S
+from ops.console.sessions import COOKIE, LASTS_S, MOST
 from ops.production.listeners.certificate import Certificate
-from ops.production.listeners.front_proxy import Unproven
+from ops.production.listeners.front_proxy import FrontProxy, Unproven, person_in
 from ops.production.listeners.token_review import AT_ONCE, TokenReviews, TooManyTokens
 from tests.ops.console.people import MINE, NAMESPACES, People, people
 from tests.ops.console.served import Console, served
@@ -69,6 +71,19 @@ async def test_a_session_ends_with_its_token_and_after_twelve_hours(signing: Con
     assert (await signing.ask("/api/v1/workloads", **bearing["viewer"]))[0] == 401
 
 
+async def test_who_signs_in_again_and_again_signs_nobody_else_out(signing: Console, everybody: People) -> None:
+    async def signed_in(who: str) -> dict[str, str]:
+        _, _, headers = await signing.ask(SESSION, "POST", sent={"token": everybody.tokens[who]})
+        return {"Cookie": headers["Set-Cookie"].partition(";")[0]}
+
+    viewer, first = await signed_in("viewer"), await signed_in("tenant")
+    for _ in range(MOST):
+        last = await signed_in("tenant")
+    assert (await signing.ask("/api/v1/workloads", **first))[0] == 401
+    for bearing in (viewer, last):
+        assert (await signing.ask("/api/v1/workloads", **bearing))[0] == 200
+
+
 async def test_no_page_of_another_site_signs_anybody_in_or_out_and_nothing_else_is_taken(
     signing: Console, everybody: People
 ) -> None:
@@ -77,6 +92,8 @@ async def test_no_page_of_another_site_signs_anybody_in_or_out_and_nothing_else_
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
         {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "https://["},
     ):
         for method in ("POST", "DELETE"):
             status, plain, headers = await signing.ask(SESSION, method, sent=token, **foreign)
@@ -189,6 +206,14 @@ async def test_nobody_is_named_as_kubernetes_names_its_own(tmp_path: Path, every
         assert status == 200 and '"groups":["system:authenticated"]' in text and '"namespaces":[]' in text
     with pytest.raises(ValueError, match="known by a secret"):
         ByProxy(TrustedProxy())
+
+
+@pytest.mark.parametrize("header", ["X-Remote-User", "X-Remote-Group"])
+def test_nobody_is_named_in_bytes_that_are_no_text(header: str) -> None:
+    # As aiohttp gives the byte FF of a header.
+    request: Any = SimpleNamespace(headers=CIMultiDict({"X-Remote-User": "alice", header: "\udcff"}))
+    with pytest.raises(Unproven, match="UTF-8"):
+        person_in(request, FrontProxy(authorities=""))
 
 
 async def test_a_proxy_is_known_by_its_client_certificate(tmp_path: Path, everybody: People) -> None:

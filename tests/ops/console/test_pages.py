@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.ops.console.drawn import needs_node, shown
 from tests.places import ROOT
 
 PAGES = ROOT / "ops" / "console" / "pages"
@@ -57,3 +58,27 @@ def test_a_script_can_be_read(file: Path, tmp_path: Path) -> None:
     copy.write_bytes(file.read_bytes())
     done = subprocess.run(["node", "--check", str(copy)], capture_output=True, text=True, check=False)  # noqa: S607
     assert done.returncode == 0, done.stderr
+
+
+@needs_node
+def test_amounts_and_times_that_differ_are_told_in_the_units_of_every_other_page(tmp_path: Path) -> None:
+    none = {"counts": {"came": 0, "gone": 0, "changed": 1}, "came": [], "gone": []}
+    usage = {"key": "queue/q default cpu", "fields": {"used": [1500, 4000], "available": [2500, -1]}}
+    row = {"key": "team/w", "fields": {"since": [1_000, 61_000], "priority": [1000, 2000]}}
+    kinds = {"usage": {**none, "changed": [usage]}, "workloads": {**none, "changed": [row]}}
+    data = {"before": {"at": 1}, "after": {"at": 2}, "kinds": kinds}
+    text = shown(tmp_path, "differences", "#/log?with=1&at=2", data)
+    for words in (
+        "used 1.5 4",
+        "available 2.5 no bound",
+        "since 1970-01-01T00:00:01Z 1970-01-01T00:01:01Z",
+        "priority 1000 2000",
+    ):
+        assert words in text, text
+
+
+@needs_node
+def test_an_address_that_says_nothing_and_a_time_without_a_date_are_shown_all_the_same(tmp_path: Path) -> None:
+    data = {"entries": [], "left_out": 0, "since": 0, "until": 10**19}
+    text = shown(tmp_path, "bills", "#/bills/%zz?part=entries", data)
+    assert "0 entries from  to the end of time" in text

@@ -170,6 +170,14 @@ def test_answers_are_kept_while_there_is_room() -> None:
     assert asked == ["a", "b", "c", "d", "b"]
 
 
+def test_what_was_asked_takes_room_like_its_answer() -> None:
+    asked: list[str] = []
+    kept = AnswersByPlace(most_bytes=1000)
+    for key in ("a" * 600, "b" * 600, "a" * 600):
+        kept.of(("time", key), lambda key=key: asked.append(key) or {})
+    assert [one[0] for one in asked] == ["a", "b", "a"]
+
+
 async def test_an_answer_about_the_past_is_the_same_when_it_is_asked_for_again_and_backwards(console: Console) -> None:
     commits = [decode_commit(entry.data).at for entry in console.log[PARTITION]]
     moments = [format_timestamp(at) for at in commits[:: len(commits) // 6]] + [

@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from ops.console.whatif import WhatIfs
-from ops.console.whatif_words import AT_ONCE, AskedWhatIf, NotRunHere
+from ops.console.whatif_words import AT_ONCE, AskedWhatIf, NotRunHere, TooManyRuns
 from tests.ops.console.served import PATIENCE_S, Console, middle
 
 WHATIF = "/api/v1/whatif"
@@ -83,6 +83,39 @@ async def test_one_whose_process_ends_by_itself_says_so(console: Console) -> Non
     found[0].kill()
     told, _ = await over(console, name)
     assert told["state"] == "failed" and "it ended without an outcome" in told["problem"]
+
+
+async def test_one_that_can_not_be_followed_says_so_and_makes_room(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ops.console.whatif._MOST_SAID", 100)
+    for _ in range(AT_ONCE):
+        told, _ = await over(console, await begun(console, CHANGE))
+        assert told["state"] == "failed" and "it ended without an outcome" in told["problem"]
+
+    async def none(*_words: Any, **_more: Any) -> Any:
+        raise OSError("no process more")
+
+    monkeypatch.setattr("asyncio.create_subprocess_exec", none)
+    told, _ = await over(console, await begun(console, CHANGE))
+    assert told["state"] == "failed" and "it ended without an outcome" in told["problem"]
+
+
+async def test_of_each_person_who_is_known_one_is_played_at_once(console: Console) -> None:
+    whatifs = WhatIfs(console.url)
+    asked = AskedWhatIf(removed=("node/v100-0",))
+    name = whatifs.begin(asked, "ann")
+    with pytest.raises(TooManyRuns, match="a what-if of yours is being played"):
+        whatifs.begin(asked, "ann")
+    other = whatifs.begin(asked, "ben")
+    with pytest.raises(TooManyRuns, match="2 what-ifs are being played"):
+        whatifs.begin(asked, "cyd")
+    await asyncio.sleep(0)
+    await whatifs.cancel(name, "ann")
+    whatifs.begin(asked, "ann")
+    await asyncio.sleep(0)
+    await whatifs.close()
+    assert whatifs.state(other, "ben")["state"] == "cancelled"
 
 
 async def test_no_more_than_two_are_played_at_once(console: Console) -> None:
