@@ -24,6 +24,9 @@ from services.watcher.workloads.workload_objects import belongs_to_job, names_cl
 
 log = structlog.get_logger()
 
+_ANY_GROUP = "PodGroup//*"
+"""What is reported of one rests on all that was seen of pods and of what serves."""
+
 
 class SightReporter:
     """Derives the facts of one sight after the other, each before anything later is looked at."""
@@ -34,6 +37,8 @@ class SightReporter:
         self._scribe = FactWriter(self._view, self._seen, reported.routes)
         self._seeing = asyncio.Lock()
         self._jobs = LastSeenJobs()
+        self._put_off = asyncio.Event()
+        """Set while large groups of pods have changed that were not looked at since."""
 
     def job(self, place: str) -> JsonObject | None:
         """A job as it was last seen, by `kind/namespace/name`; None where it was not."""
@@ -54,6 +59,17 @@ class SightReporter:
                 case Vanished():
                     await self._lose(resource, sight.object)
             await self._report_usage(sight_trigger(resource, sight))
+            if self._view.pods.put_off:
+                self._put_off.set()
+
+    async def look_at_large_groups(self) -> None:
+        """Report what changes of large groups of pods come to: a millisecond later for each of their pods, all at once."""
+        while True:
+            await self._put_off.wait()
+            self._put_off.clear()
+            await self._clock.sleep(self._view.pods.put_off)
+            async with self._seeing:
+                await self.report(f"groups:{self._seen.about(_ANY_GROUP).version}", self._view.pods.look_at_put_off())
 
     async def count_pods(self, listed: Listed) -> None:
         """Report what the pods of the first list hold of nodes; the pods themselves are looked at later."""
