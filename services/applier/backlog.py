@@ -1,8 +1,8 @@
 """Applications still to be written, in two lanes: urgent, and with low priority. Of one workload only the newest counts."""
 
 from events.event import Millis
+from services.applier.lane import Lane
 from services.applier.plan import Application
-from services.applier.writes.lane import Lane
 
 _AGAIN: Millis = 500
 _LATER_AGAIN: Millis = 5000

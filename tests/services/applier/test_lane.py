@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
+from services.applier.lane import Lane
 from services.applier.plan import Application
-from services.applier.writes.lane import Lane
 from tests.services.applier.test_backlog import WORKLOAD
 
 PAUSE = 500
