@@ -1,8 +1,8 @@
-"""Applications still to be written, in two lanes: urgent, and with low priority. Of one workload only the newest counts."""
+"""Applications still to be written, in two queues: urgent, and with low priority. Of one workload only the newest counts."""
 
 from events.event import Millis
-from services.applier.lane import Lane
 from services.applier.plan import Application
+from services.applier.write_queue import WriteQueue
 
 _AGAIN: Millis = 500
 _LATER_AGAIN: Millis = 5000
@@ -13,7 +13,7 @@ class Backlog:
     """Applications by workload; none is handed out while an earlier one of the same workload is being written."""
 
     def __init__(self) -> None:
-        self._soon, self._later = Lane(_AGAIN), Lane(_LATER_AGAIN)
+        self._soon, self._later = WriteQueue(_AGAIN), WriteQueue(_LATER_AGAIN)
         self._busy: dict[str, Application] = {}
         """What is being written."""
         self._again: set[str] = set()
@@ -47,7 +47,7 @@ class Backlog:
     def offer(self, application: Application, at: Millis) -> None:
         """Queue an application that was decided or observed at `at`; it is dropped if the same is being written already.
 
-        Observed pod states, and waiting workloads without a job to stop, go to the lane with low priority.
+        Observed pod states, and waiting workloads without a job to stop, go to the queue with low priority.
         """
         busy = self._busy.get(application.workload)
         if busy is not None and busy.state == application.state:
@@ -62,13 +62,13 @@ class Backlog:
 
     def defer(self, application: Application) -> None:
         """Queue it with low priority, unless an urgent one of its workload is not written yet: then it replaces that."""
-        lane = self._soon if application.workload in self._soon else self._later
-        queued = lane.get(application.workload)
+        queue = self._soon if application.workload in self._soon else self._later
+        queued = queue.get(application.workload)
         if queued is None or application.sequence >= queued.sequence:
-            lane.put(application)
+            queue.put(application)
 
     def drop(self, workload: str) -> None:
-        """Remove a workload from both lanes: its object shows all that was decided."""
+        """Remove a workload from both queues: its object shows all that was decided."""
         self._take_off(workload)
         if workload in self._busy:
             self._overtaken.add(workload)
@@ -110,25 +110,25 @@ class Backlog:
     def refused(self, application: Application, at: Millis, *, alone: bool) -> None:
         """The cluster does not take it now, for a reason of its own where `alone`: it is tried again beside all others."""
         workload = application.workload
-        lane, newer = self._lane_of(workload), self.newer(workload)
-        lane.refused(application, at, alone=alone, newer=newer)
-        if lane is self._soon and not newer:
+        queue, newer = self._queue_of(workload), self.newer(workload)
+        queue.refused(application, at, alone=alone, newer=newer)
+        if queue is self._soon and not newer:
             self._since.setdefault(workload, self._begun.get(workload, at))
 
     def taken(self, application: Application) -> None:
         """The cluster takes what is like it, too."""
-        self._lane_of(application.workload).taken(application)
+        self._queue_of(application.workload).taken(application)
 
     def done(self, application: Application, at: Millis) -> None:
         """A workload is not being written any more."""
-        self._lane_of(application.workload).ended(application, at)
+        self._queue_of(application.workload).ended(application, at)
         self._busy.pop(application.workload, None)
         self._begun.pop(application.workload, None)
         self._again.discard(application.workload)
         self._overtaken.discard(application.workload)
 
-    def _lane_of(self, workload: str) -> Lane:
-        """The lane from which what is being written comes."""
+    def _queue_of(self, workload: str) -> WriteQueue:
+        """The queue from which what is being written comes."""
         return self._soon if workload in self._begun else self._later
 
     def _begin(self, application: Application | None) -> Application | None:

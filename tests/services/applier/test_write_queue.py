@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from services.applier.lane import Lane
 from services.applier.plan import Application
+from services.applier.write_queue import WriteQueue
 from tests.services.applier.test_backlog import WORKLOAD
 
 PAUSE = 500
@@ -13,22 +13,22 @@ def of(workload: str, sequence: int = 1) -> Application:
     return Application(workload=workload, partition="LOG_0", sequence=sequence, of=replace(WORKLOAD, key=workload))
 
 
-def lane(*workloads: str) -> Lane:
-    found = Lane(PAUSE)
+def queue(*workloads: str) -> WriteQueue:
+    found = WriteQueue(PAUSE)
     for one in workloads:
         found.put(of(one))
     return found
 
 
 def refuse(
-    found: Lane, application: Application | None, at: int = 0, *, alone: bool = False, newer: bool = False
+    found: WriteQueue, application: Application | None, at: int = 0, *, alone: bool = False, newer: bool = False
 ) -> None:
     assert application is not None
     found.refused(application, at, alone=alone, newer=newer)
     found.ended(application, at)
 
 
-def taken_in_order(found: Lane) -> list[str]:
+def taken_in_order(found: WriteQueue) -> list[str]:
     names: list[str] = []
     while (one := found.take(())) is not None:
         names.append(one.workload)
@@ -36,7 +36,7 @@ def taken_in_order(found: Lane) -> list[str]:
 
 
 def test_of_a_thousand_that_can_not_be_written_one_is_tried_at_a_time() -> None:
-    found = lane(*(f"team/{number}" for number in range(1000)), "other/a")
+    found = queue(*(f"team/{number}" for number in range(1000)), "other/a")
     refuse(found, found.take(()))
     assert taken_in_order(found) == ["other/a"]
     assert found.take_again((), PAUSE - 1) is None
@@ -48,7 +48,7 @@ def test_of_a_thousand_that_can_not_be_written_one_is_tried_at_a_time() -> None:
 
 
 def test_once_one_is_taken_all_others_are_written_as_they_would_have_been() -> None:
-    found = lane("team/a", "team/b", "team/c")
+    found = queue("team/a", "team/b", "team/c")
     refuse(found, found.take(()))
     assert taken_in_order(found) == []
     tried = found.take_again((), PAUSE)
@@ -59,7 +59,7 @@ def test_once_one_is_taken_all_others_are_written_as_they_would_have_been() -> N
 
 
 def test_who_is_refused_for_a_reason_of_its_own_stands_aside_alone() -> None:
-    found = lane("team/a", "team/b")
+    found = queue("team/a", "team/b")
     refuse(found, found.take(()), alone=True)
     assert taken_in_order(found) == ["team/b"]
     found.put(of("team/a", 2))
@@ -68,26 +68,26 @@ def test_who_is_refused_for_a_reason_of_its_own_stands_aside_alone() -> None:
 
 
 def test_a_group_of_which_nothing_is_left_stands_aside_no_longer() -> None:
-    found = lane("team/a", "team/b")
+    found = queue("team/a", "team/b")
     refuse(found, found.take(()), newer=True)
     found.remove("team/b")
     found.put(of("team/c"))
     assert taken_in_order(found) == ["team/c"] and found.due(0) is None
-    again = lane("team/a")
+    again = queue("team/a")
     refuse(again, again.take(()))
     again.remove("team/a")
     assert again.due(0) is None and len(again) == 0 and "team/a" not in again
 
 
 def test_who_is_being_written_is_not_tried_beside_it() -> None:
-    found = lane("team/a")
+    found = queue("team/a")
     refuse(found, found.take(()))
     assert found.take_again({"team/a"}, PAUSE) is None
     assert found.take_again((), PAUSE) == of("team/a")
 
 
 def test_a_clock_that_is_set_back_by_an_hour_has_nobody_wait_for_an_hour() -> None:
-    found = lane("team/a")
+    found = queue("team/a")
     now = 3_600_000
     refuse(found, found.take(()), now)
     assert found.due(0) == PAUSE

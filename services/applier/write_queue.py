@@ -10,7 +10,7 @@ Group: TypeAlias = tuple[str, ...]
 """A namespace and a kind of job: what is wrong with one is mostly wrong with all (a webhook that is away, a quota). Or one workload."""
 
 
-class Lane:
+class WriteQueue:
     """Applications by workload. A group of which one was not taken is tried again at its time, one at a time, until one is taken.
 
     So however many can't be written, they take no turn from the others.
