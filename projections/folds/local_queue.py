@@ -13,7 +13,9 @@ from projections.workloads.state import WorkloadState
 
 def index(world: WorkloadState, workload: Workload) -> None:
     """Put a workload among those of its local queue."""
-    world.by_local_queue.setdefault(workload.local_queue, SortedKeys()).add(world.trail, workload.key)
+    if workload.local_queue not in world.by_local_queue:
+        world.trail.put(world.by_local_queue, workload.local_queue, SortedKeys())
+    world.by_local_queue[workload.local_queue].add(world.trail, workload.key)
 
 
 def unindex(world: WorkloadState, workload: Workload) -> None:
@@ -21,6 +23,9 @@ def unindex(world: WorkloadState, workload: Workload) -> None:
     keys = world.by_local_queue.get(workload.local_queue)
     if keys is not None:
         keys.remove(world.trail, workload.key)
+        if not keys:
+            # Whoever submits jobs names queues that there may never be: nothing is kept of them.
+            world.trail.drop(world.by_local_queue, workload.local_queue)
 
 
 def with_spec(workload: Workload, spec: WorkloadSpec) -> Workload:

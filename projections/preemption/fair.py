@@ -5,7 +5,8 @@ room for are passed over: Kueue does not look at that, and two queues may then p
 (docs/decisions/0005).
 """
 
-from collections.abc import Container, Iterator
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping
 from functools import partial
 from itertools import chain
 
@@ -163,26 +164,33 @@ class FairSearch:
     def _needed(self) -> list[Candidate]:
         """Give back, from the last but one to the first, every victim without which it fits and none could come back."""
         kept = list(self._victims)
+        sides_kept = Counter(self._side_of(one) for one in kept if by_share(self._ask, one))
         for index in range(len(kept) - 2, -1, -1):
             spared = kept[index]
             rest = [*kept[:index], kept[-1], *kept[index + 1 : -1]]
-            harmless = self._harmless(kept, spared)
+            harmless = self._harmless(kept, sides_kept, spared)
             give_back(self._world.trail, spared)
             if self._fits() and (harmless or not may_come_back(self._world, self._ask, rest)):
                 kept = rest
+                if by_share(self._ask, spared):
+                    sides_kept[self._side_of(spared)] -= 1
             else:
                 discharge(self._world.trail, spared)
         return kept
 
-    def _harmless(self, kept: list[Candidate], spared: Candidate) -> bool:
+    def _harmless(self, kept: list[Candidate], sides_kept: Mapping[str, int], spared: Candidate) -> bool:
         """Whether giving one back lets nobody return who could not before.
 
-        Only what the preemptor's side keeps can do that; what a target keeps makes its own share greater.
+        Only what the preemptor's side keeps can do that; what a target keeps makes its own share greater. `sides_kept`: by the
+        key of that side, how many of those that are kept were chosen by share against it. Victims are many, their sides few.
         """
-        path, ask = spared.node.path, self._ask
-        if all(not by_share(ask, one) or sides(ask.node, one.node).preemptor not in path for one in kept):
+        if not any(sides_kept.get(one.key, 0) for one in spared.node.path):
             return True
-        return bool(may_come_back(self._world, ask, kept))
+        return bool(may_come_back(self._world, self._ask, kept))
+
+    def _side_of(self, victim: Candidate) -> str:
+        """The key of the preemptor's side against a victim."""
+        return sides(self._ask.node, victim.node).preemptor.key
 
 
 def candidates_in(world: PreemptionState, context: PreemptionContext, node: Node) -> Iterator[Candidate]:

@@ -28,7 +28,7 @@ from services.applier.refused_jobs import RefusedJobs
 from services.applier.state import ApplierState
 from services.applier.workloads.workload_finalizers import WorkloadKeeper
 from services.applier.writes.low_priority_writes import LowPriorityWrites
-from services.applier.writes.write_limit import MOST
+from services.applier.writes.write_limit import LEAST, MOST
 from services.applier.writing import ApplicationWriter, Ended
 from services.jobs.pod_sets.updates import UpdateConflict
 from services.runtime.clock_port import Clock
@@ -43,7 +43,6 @@ log = structlog.get_logger()
 
 Outcome: TypeAlias = DecisionApplied | DecisionRejected
 APPLIED, REJECTED = "applied", "rejected"
-_RETRY_MS = 500
 
 
 class Applier:
@@ -86,6 +85,8 @@ class Applier:
         """What was settled of workloads, until the log says so."""
         self._news, self._idle_news = asyncio.Semaphore(0), asyncio.Event()
         """Each piece of news is for one worker: of sixteen that were woken by it fifteen would find nothing."""
+        self._refusals = asyncio.Event()
+        """Set when something was not taken."""
 
     def observe(self, world: ApplierState, touched: Sequence[str]) -> None:
         """Take up what is to be applied; called after each turn of the partition."""
@@ -117,6 +118,8 @@ class Applier:
         async with asyncio.TaskGroup() as tasks:
             for _ in range(MOST):
                 tasks.create_task(self._work())
+            for _ in range(LEAST):
+                tasks.create_task(self._work_again())
             tasks.create_task(self._work_in_spare_time())
             tasks.create_task(self._notices.run())
             tasks.create_task(self.outbox.run())
@@ -138,12 +141,26 @@ class Applier:
             if application is None:
                 await self._news.acquire()
                 continue
-            try:
-                with self._spare.first():
-                    await self._apply_soon(application)
-            finally:
-                self.backlog.done(application.workload)
-                self._wake()
+            await self._do_soon(application)
+
+    async def _work_again(self) -> None:
+        """Try again what was not taken, beside all that is: whose objects can't be written keeps nobody else waiting."""
+        while True:
+            now = self._clock.now()
+            application = self.backlog.again(now)
+            if application is None:
+                self._refusals.clear()
+                await self._clock.wait(self._refusals, self.backlog.due(now))
+                continue
+            await self._do_soon(application)
+
+    async def _do_soon(self, application: Application) -> None:
+        try:
+            with self._spare.first():
+                await self._apply_soon(application)
+        finally:
+            self.backlog.done(application, self._clock.now())
+            self._wake()
 
     async def _apply_soon(self, application: Application) -> None:
         if application.broken:
@@ -162,15 +179,16 @@ class Applier:
             # Before it is looked: a turn ends with a rest, and what comes within that has to wake this, too.
             self._idle_news.clear()
             async with self._spare.turn():
-                application = self.backlog.later()
+                now = self._clock.now()
+                application = self.backlog.later(now)
                 if application is not None:
                     try:
                         await self._apply(application, self._write.show)
                     finally:
-                        self.backlog.done(application.workload)
+                        self.backlog.done(application, self._clock.now())
                         self._wake()
             if application is None:
-                await self._idle_news.wait()
+                await self._clock.wait(self._idle_news, self.backlog.later_due(now))
 
     async def _apply(self, application: Application, write: Callable[[Application], Awaitable[Ended]]) -> None:
         """Write what was decided of one workload, and report on the log that it is done or can't be."""
@@ -193,7 +211,7 @@ class Applier:
     async def _attempt(
         self, application: Application, write: Callable[[Application], Awaitable[Ended]]
     ) -> Ended | None:
-        """Try until it is written; None when it is refused, which is reported, or overtaken by a newer decision."""
+        """Write it; None when it is refused, which is reported, or is not taken now and tried again later."""
         if application.nothing_decided:
             return await self._written(application, write)
         with self._tracer.application(application.of, application.sequence):
@@ -205,39 +223,37 @@ class Applier:
     async def _written(
         self, application: Application, write: Callable[[Application], Awaitable[Ended]]
     ) -> Ended | None:
-        while True:
-            try:
-                return await write(application)
-            except (ClusterUnavailable, ObjectConflict) as problem:
-                log.warning(
-                    "not applied yet",
-                    workload=application.workload,
-                    sequence=application.sequence,
-                    problem=str(problem),
-                )
-                await self._clock.sleep(_RETRY_MS)
-                if self.backlog.newer(application.workload):
-                    return None
-            except ObjectMissing:
-                problem = "the job or the workload is not in the cluster any more"
-                await self._settle(application, _rejected(application, "Missing", problem))
-                return None
-            except UpdateConflict as problem:
-                log.error(
-                    "not started", workload=application.workload, sequence=application.sequence, problem=str(problem)
-                )
-                await self._settle(application, _rejected(application, FAILED_TO_START, str(problem)))
-                return None
-            except ObjectInvalid as problem:
-                log.error(
-                    "rejected", workload=application.workload, sequence=application.sequence, problem=str(problem)
-                )
-                await self._settle(application, _rejected(application, "Invalid", str(problem)))
-                return None
-            except Exception as problem:  # noqa: BLE001 - whatever a workload holds, all others are applied
-                log.error("failed on a workload", workload=application.workload, exc_info=problem)
-                await self._settle(application, _rejected(application, FAILED, error_summary(problem)))
-                return None
+        try:
+            ended = await write(application)
+        except (ClusterUnavailable, ObjectConflict) as problem:
+            log.warning(
+                "not applied yet",
+                workload=application.workload,
+                sequence=application.sequence,
+                problem=str(problem),
+            )
+            # Who has changed an object meanwhile has changed no other one.
+            alone = isinstance(problem, ObjectConflict)
+            self.backlog.refused(application, self._clock.now(), alone=alone)
+            self._refusals.set()
+            return None
+        except ObjectMissing:
+            problem = "the job or the workload is not in the cluster any more"
+            await self._settle(application, _rejected(application, "Missing", problem))
+        except UpdateConflict as problem:
+            log.error("not started", workload=application.workload, sequence=application.sequence, problem=str(problem))
+            await self._settle(application, _rejected(application, FAILED_TO_START, str(problem)))
+        except ObjectInvalid as problem:
+            log.error("rejected", workload=application.workload, sequence=application.sequence, problem=str(problem))
+            await self._settle(application, _rejected(application, "Invalid", str(problem)))
+        except Exception as problem:  # noqa: BLE001 - whatever a workload holds, all others are applied
+            log.error("failed on a workload", workload=application.workload, exc_info=problem)
+            await self._settle(application, _rejected(application, FAILED, error_summary(problem)))
+        else:
+            self.backlog.taken(application)
+            return ended
+        self.backlog.taken(application)
+        return None
 
     async def _settle(self, application: Application, fact: Outcome) -> None:
         self.settled[application.workload] = application.state

@@ -23,6 +23,12 @@ _CONTEXT = DEPENDED_ON | {RAY_CLUSTER.place}
 _SERVING = (STATEFUL_SET.place, LEADER_WORKER_SET.place)
 
 
+def namespace_meant(kind: str, value: JsonMapping) -> str:
+    """The only namespace in which an object says what others mean; empty where it does in all."""
+    meta = value["metadata"]
+    return str(meta["name"] if kind == "Namespace" else meta.get("namespace", ""))
+
+
 class SeenVersions:
     """The last version seen of each object, whether a fact was reported about it or not."""
 

@@ -142,6 +142,7 @@ class Watcher:
             tasks.create_task(self.outbox.run())
             tasks.create_task(self._reported.follow(self._facts))
             tasks.create_task(self._sights.compare_usage())
+            tasks.create_task(self._sights.look_at_large_groups())
             if self._saver is not None:
                 tasks.create_task(self._saver.run(self._clock))
             if self._settings is not None and self._settings != self._reported.settings:

@@ -1,7 +1,7 @@
 """What is seen of objects, as facts on their way to the log: of each sight those in which it differs from what was reported."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 import structlog
 
@@ -18,11 +18,14 @@ from services.watcher.fields.problems import is_named
 from services.watcher.jobs.last_seen_jobs import LastSeenJobs
 from services.watcher.log_reading import ReportedByAll
 from services.watcher.long_lists import with_turns
-from services.watcher.seen_versions import DEPENDED_ON, place_in
+from services.watcher.seen_versions import DEPENDED_ON, namespace_meant, place_in
 from services.watcher.settings.watched_kinds import PODS, WORKLOAD_KIND
 from services.watcher.workloads.workload_objects import belongs_to_job, names_class
 
 log = structlog.get_logger()
+
+_ANY_GROUP = "PodGroup//*"
+"""What is reported of one rests on all that was seen of pods and of what serves."""
 
 
 class SightReporter:
@@ -34,6 +37,8 @@ class SightReporter:
         self._scribe = FactWriter(self._view, self._seen, reported.routes)
         self._seeing = asyncio.Lock()
         self._jobs = LastSeenJobs()
+        self._put_off = asyncio.Event()
+        """Set while large groups of pods have changed that were not looked at since."""
 
     def job(self, place: str) -> JsonObject | None:
         """A job as it was last seen, by `kind/namespace/name`; None where it was not."""
@@ -54,6 +59,17 @@ class SightReporter:
                 case Vanished():
                     await self._lose(resource, sight.object)
             await self._report_usage(sight_trigger(resource, sight))
+            if self._view.pods.put_off:
+                self._put_off.set()
+
+    async def look_at_large_groups(self) -> None:
+        """Report what changes of large groups of pods come to: a millisecond later for each of their pods, all at once."""
+        while True:
+            await self._put_off.wait()
+            self._put_off.clear()
+            await self._clock.sleep(self._view.pods.put_off)
+            async with self._seeing:
+                await self.report(f"groups:{self._seen.about(_ANY_GROUP).version}", self._view.pods.look_at_put_off())
 
     async def count_pods(self, listed: Listed) -> None:
         """Report what the pods of the first list hold of nodes; the pods themselves are looked at later."""
@@ -90,14 +106,14 @@ class SightReporter:
             if place not in seen and (not resource.name or place.endswith(f"/{resource.name}")):
                 await self._lose_place(place, self._about(place, version=version, gone=True))
         self._view.expect(kind, objects)
-        changed = False
+        changed: list[JsonObject] = []
         async for one in with_turns(objects):
             facts = self._facts_of(resource, one)
-            changed = changed or bool(facts)
+            if facts and kind in DEPENDED_ON:
+                changed.append(one)
             await self._outbox.put(self._letters(f"{object_trigger(one)}:{sight.version}", facts))
         await self.report(f"{kind}:settled:{sight.version}", self._view.settle(kind))
-        if changed:
-            await self._see_dependents(kind, f"{kind}:{sight.version}")
+        await self._see_dependents(kind, changed, f"{kind}:{sight.version}")
         await self._count_claims(f"{kind}:{sight.version}")
 
     async def _see_one(self, resource: Resource, value: JsonObject) -> None:
@@ -110,22 +126,26 @@ class SightReporter:
             self._view.node_usage.see(value)
         facts = self._facts_of(resource, value)
         await self._outbox.put(self._letters(object_trigger(value), facts))
-        if facts:
-            await self._see_dependents(resource.kind, object_trigger(value))
+        await self._see_dependents(resource.kind, [value] if facts else [], object_trigger(value))
         await self._count_claims(object_trigger(value))
 
-    async def _see_dependents(self, kind: str, version: str) -> None:
-        """Look again at all jobs, whose meaning depends on what has changed."""
-        if self._view.claims.holds(kind):
+    async def _see_dependents(self, kind: str, changed: Sequence[JsonObject], version: str) -> None:
+        """Look again at the jobs whose meaning depends on what has changed: what is in a namespace, at those of that only."""
+        if not changed or self._view.claims.holds(kind):
             return  # Who claims devices is looked at by itself (`_count_claims`).
         if kind in DEPENDED_ON and (kind != "Namespace" or self._view.chooses):
-            await self._look_again(self._jobs.places(), version)
+            namespaces = {namespace_meant(kind, one) for one in changed}
+            await self._look_again(self._jobs_in(namespaces), version)
 
     async def _count_claims(self, version: str) -> None:
         """Look again at those whose pods claim devices, after a change of what these are counted by."""
-        if self._view.claims.changed:
-            self._view.claims.changed = False
-            await self._look_again(filter(self._view.claims_at, self._jobs.places()), version)
+        if namespaces := self._view.claims.take_changed():
+            await self._look_again(filter(self._view.claims_at, self._jobs_in(namespaces)), version)
+
+    def _jobs_in(self, namespaces: Set[str]) -> list[str]:
+        """Where jobs were seen in these namespaces; an empty one stands for all of them."""
+        places = self._jobs.places()
+        return places if "" in namespaces else [one for one in places if one.split("/", 2)[1] in namespaces]
 
     async def _look_again(self, places: Iterable[str], version: str) -> None:
         for place in places:

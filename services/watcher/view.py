@@ -84,7 +84,7 @@ class View:
         self.chooses = asks_for_labels(self._managed)
         """Whether it depends on the labels of namespaces in which jobs are managed."""
         self.node_usage = NodeUsage(self.facts)
-        self._pods = PodWatch(self)
+        self.pods = PodWatch(self)
         self._families = JobOwnership(self.kinds, self.by_source)
         self.goes_with_owner, self.owned_by_job = self._families.goes_with_owner, self._families.owned_by_job
         self.priority_classes: dict[str, PriorityClassObserved] = {}
@@ -98,7 +98,7 @@ class View:
 
     def let_go(self) -> None:
         """Nobody asks it any more: what is in a circle with it would keep all of it until a collection, and those are rare."""
-        del self._pods, self._looks
+        del self.pods, self._looks
 
     @property
     def cards(self) -> CardConfig:
@@ -136,7 +136,7 @@ class View:
             return [*told, *(self._looks.ended(value) if kind == "Workload" else ())]
         fresh = self.fresh(found)
         try:
-            beside = understood(lambda: self._pods.see(kind, value), value)
+            beside = understood(lambda: self.pods.see(kind, value), value)
         except Refused as refused:
             beside = self.fresh([refusal(kind, value, refused)])
         place = place_in(kind, value)
@@ -175,7 +175,7 @@ class View:
 
     def mended(self, place: str, found: Iterable[Fact]) -> list[Fact]:
         """The fact that a refused object is understood again; none where `found`, or what its pods are part of, says otherwise."""
-        if f"{place}#refused" not in self.facts or self._pods.refuses(place):
+        if f"{place}#refused" not in self.facts or self.pods.refuses(place):
             return []
         if any(isinstance(one, ObjectRefused) for one in found):
             return []
@@ -209,7 +209,7 @@ class View:
         for fact in fresh:
             self.fold(fact)
         self.claims.lose(kind, namespace, name)
-        fresh += self._pods.lose(kind, namespace, name)
+        fresh += self.pods.lose(kind, namespace, name)
         self._reported.lose(f"{namespace}/{name}")
         if kind == "Workload":
             self._looks.forget(place)
@@ -303,7 +303,7 @@ class View:
         self._families.expect(kind)
         if kind == "Pod":
             self.node_usage.count_all(objects)
-        self._pods.expect(kind, objects)
+        self.pods.expect(kind, objects)
 
     def usage_news(self, *, but: Callable[[str], bool] = lambda _: False) -> list[Fact]:
         """What pods hold of nodes otherwise than was reported; of nodes `but` those of which others know more, it is kept for later."""
@@ -312,7 +312,7 @@ class View:
     def settle(self, kind: str) -> list[Fact]:
         """The facts about kinds that have a meaning only together, now that all objects of one were seen."""
         self._compares = False
-        return [*self._pods.settle(kind), *self._see_again(self._families.settle(kind))]
+        return [*self.pods.settle(kind), *self._see_again(self._families.settle(kind))]
 
     def _workload_object(self, place: str, value: JsonObject) -> list[Fact]:
         key = place.removeprefix("Workload/")
@@ -340,7 +340,7 @@ class View:
             facts += decided_elsewhere(key, value, reported, self._counted)
         facts += [*companion_facts(key, value, reported), *clusters_named(key, value, reported, self.settings)]
         facts += self.prebuilt.asked_anew(key, value, reported)
-        return [*facts, *self._pods.owned(reported, key, value)]
+        return [*facts, *self.pods.owned(reported, key, value)]
 
     def _counted(self, state: JobState) -> JobState:
         """A workload with what its pods claim counted."""

@@ -11,18 +11,26 @@ from projections.topology.requests.level_parameters import SearchShape
 from projections.topology.search.counts import LevelCounts
 from projections.topology.search.order import leader_order, plain_order
 
+MOST_STEPS = 200_000
+"""So many steps a search may take. They grow with the cube of the domains where each has other room, and how many are taken is a user's choice."""
+
 
 class Greedy(msgspec.Struct, frozen=True, kw_only=True):
     """How few domains will do when the roomiest are taken first."""
 
-    taken: int
+    domains: tuple[int, ...] = ()
     last_with_leader: int | None = None
     last: int | None = None
+
+    @property
+    def taken(self) -> int:
+        """How many domains these are."""
+        return len(self.domains)
 
 
 def fewest(counts: LevelCounts, domains: Sequence[int], shape: SearchShape) -> Greedy | None:
     """The number of domains that it takes, of those in the order of their values; None if all together are too few."""
-    missing, leaders, taken = shape.slices, shape.leaders, 0
+    missing, leaders, taken = shape.slices, shape.leaders, list[int]()
     last_with_leader = last = None
     rest = sorted(domains)
     for one in leader_order(counts, rest, shape) if leaders else ():
@@ -30,16 +38,18 @@ def fewest(counts: LevelCounts, domains: Sequence[int], shape: SearchShape) -> G
             break
         leaders -= counts.leaders[one]
         missing -= counts.slices_with_leader[one]
-        taken, last_with_leader = taken + 1, one
+        taken.append(one)
+        last_with_leader = one
         rest.remove(one)
     for one in plain_order(counts, rest, shape):
         if missing <= 0 or not counts.slices[one]:
             break
         missing -= counts.slices[one]
-        taken, last = taken + 1, one
+        taken.append(one)
+        last = one
     if missing > 0 or leaders > 0:
         return None
-    return Greedy(taken=taken, last_with_leader=last_with_leader, last=last)
+    return Greedy(domains=tuple(taken), last_with_leader=last_with_leader, last=last)
 
 
 class _State(msgspec.Struct, frozen=True, order=True):
@@ -57,13 +67,20 @@ class _Step(msgspec.Struct, frozen=True):
 
 
 def optimal_domains(counts: LevelCounts, ordered: Sequence[int], shape: SearchShape) -> list[int] | None:
-    """The domains with least room to spare among the sets of that size; of equal sets the first in the given order."""
+    """The domains with least room to spare among the sets of that size; of equal sets the first in the given order.
+
+    Where that takes more than `MOST_STEPS`, the roomiest ones.
+    """
     few = fewest(counts, ordered, shape)
     if few is None or not few.taken:
         return None
     start = _State(shape.leaders, shape.slices * shape.slice_size)
     reached: list[dict[_State, _Step | None]] = [{start: None}, *({} for _ in range(few.taken))]
+    steps = 0
     for domain in ordered:
+        steps += sum(map(len, reached))
+        if steps > MOST_STEPS:
+            return [one for one in ordered if one in few.domains]
         for used in range(few.taken, 0, -1):
             for state in sorted(reached[used - 1]):
                 if state.leaders <= 0 and state.pods <= 0:

@@ -60,10 +60,15 @@ class ClaimBook:
         self._classes: dict[str, ApiDeviceClass] = {}
         self._templates: dict[str, ApiClaimTemplate] = {}
         self._slices: dict[str, ApiResourceSlice] = {}
-        self._by_asked: dict[bytes, list[PodClaims | None] | str] = {}
-        """What came out, by what was asked, since anything was seen last: many jobs claim by the same template."""
-        self.changed = False
-        """Whether anything was seen since this was last set to false by which claims may come to something else."""
+        self._by_asked: dict[str, dict[bytes, list[PodClaims | None] | str]] = {}
+        """By namespace what came out, by what was asked, since anything was seen last: many jobs claim by the same template."""
+        self._changed: set[str] = set()
+        """Namespaces in which claims may come to something else since somebody asked; an empty one stands for all of them."""
+
+    def take_changed(self) -> frozenset[str]:
+        """The namespaces in which claims may come to something else since this was asked last; an empty one stands for all."""
+        found, self._changed = frozenset(self._changed), set()
+        return found
 
     @staticmethod
     def holds(kind: str) -> bool:
@@ -92,7 +97,7 @@ class ClaimBook:
                 self._slices[found.metadata.name] = found
                 facts.append(slice_fact(found))
         if before is None or before.spec != found.spec:
-            self._note_change()
+            self._note_change(found.metadata.namespace)
         return facts
 
     def heed(self, fact: Fact, facts: dict[str, Fact]) -> None:
@@ -114,11 +119,15 @@ class ClaimBook:
             case _:
                 pass
         if gone is not None:
-            self._note_change()
+            self._note_change(namespace)
 
-    def _note_change(self) -> None:
-        self.changed = True
-        self._by_asked.clear()
+    def _note_change(self, namespace: str) -> None:
+        """A template, which somebody of a namespace makes, means something there only; classes and devices do everywhere."""
+        self._changed.add(namespace)
+        if namespace:
+            self._by_asked.pop(namespace, None)
+        else:
+            self._by_asked.clear()
 
     def places(self, kind: str) -> list[str]:
         """The places of all objects of a kind, as `kind/namespace/name`."""
@@ -149,17 +158,12 @@ class ClaimBook:
             return replace(spec, claims_refused=BY_NAME if any(one.claim for one in claims) else _UNMAPPED)
         namespace = workload.partition("/")[0]
         asked = _encoder.encode(
-            [
-                namespace,
-                [
-                    (one.name, one.shape.claims, one.shape.containers, one.shape.init_containers)
-                    for one in spec.pod_sets
-                ],
-            ]
+            [(one.name, one.shape.claims, one.shape.containers, one.shape.init_containers) for one in spec.pod_sets]
         )
-        if asked not in self._by_asked:
-            self._by_asked[asked] = self._count(spec.pod_sets, namespace)
-        found = self._by_asked[asked]
+        by_asked = self._by_asked.setdefault(namespace, {})
+        if asked not in by_asked:
+            by_asked[asked] = self._count(spec.pod_sets, namespace)
+        found = by_asked[asked]
         if isinstance(found, str):
             return replace(spec, claims_refused=found)
         if not any(found):

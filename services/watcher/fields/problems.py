@@ -51,7 +51,21 @@ def refusal(
     meta = object_at(value, "metadata")
     identity = {name: text if isinstance(text := meta.get(name), str) else "" for name in ("namespace", "name", "uid")}
     named = {"kind": kind, **identity, **(who or {})}
-    return ObjectRefused(**named, reason=refused.reason, running=running, problems=refused.problems)
+    return ObjectRefused(**named, reason=refused.reason, running=running, problems=_the_first(refused.problems))
+
+
+def _the_first(problems: Sequence[ObjectProblem]) -> tuple[ObjectProblem, ...]:
+    """As many problems as somebody reads: an object has room for a hundred thousand, which no message on the log has."""
+    found = tuple(
+        ObjectProblem(
+            field=one.field[:_MOST_SHOWN], message=one.message[:_MOST_SHOWN], instead=one.instead[:_MOST_SHOWN]
+        )
+        for one in problems[:_MOST_TOLD]
+    )
+    more = len(problems) - len(found)
+    return (
+        (*found, problem("the object", f"{more} more things are wrong with it", "mend these first")) if more else found
+    )
 
 
 def understood(derive: Callable[[], list[Fact]], value: object = None) -> list[Fact]:
@@ -59,7 +73,8 @@ def understood(derive: Callable[[], list[Fact]], value: object = None) -> list[F
     try:
         found = derive()
         for fact in found:
-            decode_event(encode(fact))
+            _refuse_too_large(encoded := encode(fact))
+            decode_event(encoded)
     except Refused:
         raise
     except RecursionError as bad:
@@ -71,6 +86,13 @@ def understood(derive: Callable[[], list[Fact]], value: object = None) -> list[F
         what = f"it can't be read ({type(bad).__name__}: {str(bad)[:_LONGEST]})"
         raise Refused([problem("the object", what, "what the API reference says of its kind")]) from bad
     return found
+
+
+def _refuse_too_large(fact: bytes) -> None:
+    """The bus takes no message beyond its bound, and who stores facts in order would wait for this one for ever."""
+    if len(fact) > LARGEST:
+        what = f"what it says takes {len(fact) >> 10} KiB on the log, of {LARGEST >> 10}"
+        raise Refused([problem("the object", what, "fewer or shorter fields")])
 
 
 def _field_of(text: str, value: object, path: str = "") -> str:
@@ -144,3 +166,6 @@ def shown(value: object) -> str:
 _TEXTS = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "generateName")
 _OWNER = ("apiVersion", "kind", "name", "uid")
 _LONGEST = 120
+_MOST_TOLD, _MOST_SHOWN = 20, 1000
+LARGEST = 4 << 20
+"""Bytes of a fact, half of what the bus takes as one message: more than any object of Kubernetes has."""

@@ -70,6 +70,10 @@ class PodGroups:
         """Whether any pod of it is there."""
         return place in self._pods
 
+    def size(self, place: str) -> int:
+        """How many pods of it are there."""
+        return len(self._pods.get(place, ()))
+
     def first(self, place: str) -> dict[str, str]:
         """The pod of a place on which problems of the group are reported: the oldest that runs here, or else the oldest."""
         meta = min(self._pods[place].values(), key=lambda one: (not rules.runs_here(one), age(one)))["metadata"]

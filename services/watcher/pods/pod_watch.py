@@ -16,6 +16,9 @@ from services.watcher.seen_versions import place_in
 from services.watcher.workloads.prebuilt_workloads import NamingJob, PrebuiltWorkloads
 from services.watcher.workloads.reported_state import ReportedState
 
+_MANY = 100
+"""Of more pods than this a group is not looked at with each change of one: that would be the square of what a user asks for."""
+
 
 class Reporting(Surroundings, Protocol):
     """What this part of the view needs of the rest: the facts reported so far, and reporting new ones."""
@@ -55,16 +58,28 @@ class PodWatch:
         """Whether any pod was seen; before that the pods of a group that was reported are not known."""
         self._refused: dict[str, str] = {}
         """By place of what can't be understood, as it was looked at last, the place of the object on which that is reported."""
+        self._put_off: set[str] = set()
+        """Large groups of which something has changed since they were looked at."""
+
+    @property
+    def put_off(self) -> int:
+        """How many pods have to be looked at in groups that were not looked at with each change, as they are large."""
+        return sum(self._groups.size(place) for place in self._put_off)
+
+    def look_at_put_off(self) -> list[Fact]:
+        """The facts that follow from all changes of large groups since they were looked at last."""
+        places, self._put_off = sorted(self._put_off), set()
+        return self._look_at(places)
 
     def see(self, kind: str, value: JsonObject) -> list[Fact]:
-        """The facts that follow from a change of a pod, or of a serving object."""
+        """The facts that follow from a change of a pod, or of a serving object; those about large groups come later."""
         if kind in self._view.kinds.parents:
-            return self._look_at(self._parents.see(kind, value))
+            return self._look_soon_at(self._parents.see(kind, value))
         if kind != "Pod":
             return []
         self._pods_seen = True
         places = self._take_note(value)
-        return self._look_at(places) if places else self._view.fresh(left_behind(value))
+        return self._look_soon_at(places) if places else self._view.fresh(left_behind(value))
 
     def refuses(self, place: str) -> bool:
         """Whether something is reported on the object at a place that can't be understood, be it for long."""
@@ -73,12 +88,13 @@ class PodWatch:
     def lose(self, kind: str, namespace: str, name: str) -> list[Fact]:
         """The facts that follow from the deletion of an object."""
         if kind in self._view.kinds.parents:
-            return self._look_at(self._parents.lose(kind, namespace, name))
+            return self._look_soon_at(self._parents.lose(kind, namespace, name))
         match kind:
             case "Pod":
                 place = self._groups.lose(namespace, name)
                 self._refused.pop(place, None)
-                return self._look_at([place] if place in self._view.by_source or place.startswith("PodGroup/") else [])
+                known = place in self._view.by_source or place.startswith("PodGroup/")
+                return self._look_soon_at([place] if known else [])
             case "Workload":
                 return self._lose_workload(f"{namespace}/{name}")
             case _:
@@ -104,7 +120,8 @@ class PodWatch:
         """The facts about groups that are certain only once all objects of a kind were seen."""
         if kind != "Pod" and kind not in self._view.kinds.parents:
             return []
-        return self._look_at([place for place in sorted(self._view.by_source) if place.startswith("PodGroup/")])
+        places = {place for place in self._view.by_source if place.startswith("PodGroup/")}
+        return [*self._look_at(sorted(places - self._put_off)), *self.look_at_put_off()]
 
     def _take_note(self, pod: JsonObject) -> list[str]:
         places = self._groups.see(pod, self._view)
@@ -115,6 +132,16 @@ class PodWatch:
     def _silently(self, pod: JsonObject) -> list[Fact]:
         self._take_note(pod)
         return []
+
+    def _look_soon_at(self, places: Iterable[str]) -> list[Fact]:
+        """As `_look_at`, but of large groups only once for many changes."""
+        at_once: list[str] = []
+        for place in places:
+            if self._groups.size(place) > _MANY:
+                self._put_off.add(place)
+            else:
+                at_once.append(place)
+        return self._look_at(at_once)
 
     def _look_at(self, places: Iterable[str]) -> list[Fact]:
         """The differences of workloads made of pods from what was reported, and which pods need our finalizer no longer."""

@@ -61,10 +61,13 @@ class LastLooks:
 
     def see(self, place: str, value: JsonObject, *, whole: bool) -> list[Fact]:
         """The facts in which a Workload object differs from what was reported; with `whole` it is read in full in any case."""
-        digest = digest_of(value)
-        same = not whole and f"{place}#refused" not in self._view.facts and self._digests.get(place) == digest
+        try:
+            digest = digest_of(value)
+        except Exception:  # noqa: BLE001 - whatever is wrong with it, it is told when it is read in full
+            digest = None
+        same = not whole and f"{place}#refused" not in self._view.facts and self._digests.get(place, b"") == digest
         fresh = self.ended(value) if same else self._view.look_at("Workload", value)
-        if self._stands_alone(place):
+        if digest is not None and self._stands_alone(place):
             self._digests[place] = digest
         return fresh
 

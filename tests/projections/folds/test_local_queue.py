@@ -21,6 +21,7 @@ from events.workload import (
 )
 from projections.queues.status import tallies
 from tests.services.queue_manager.waiting_room import GROUPS, KEY, MINUTE, SPEC, Room, check, false, submitted
+from tests.stories.small_world import Story, job, platform
 
 JOB = Owner(kind="Job", name="j", uid="j")
 MOVED = WorkloadChanged(workload=KEY, spec=replace(SPEC, queue="other"))
@@ -94,3 +95,16 @@ def test_who_has_lost_its_quota_by_another_manager_is_in_the_queue_that_its_job_
     room.tell(DecidedElsewhere(workload=KEY, version=9, status=lost))
     assert not room.workload.reserved and room.workload.spec.queue == "other"
     assert of_queues(room) == {"team/other": [KEY]}
+
+
+def test_of_a_queue_that_no_job_names_any_more_nothing_is_kept() -> None:
+    story = Story(unchecked=True).told(*platform())
+    for number in range(5):
+        story.told(job(f"j{number}", queue=f"there-is-none-{number}")).decided()
+        assert [*story.world.by_local_queue] == [f"team/there-is-none-{number}"]
+        with story.world.trial():
+            story.told(WorkloadDeleted(workload=f"team/j{number}"))
+            assert not story.world.by_local_queue
+        assert [*story.world.by_local_queue[f"team/there-is-none-{number}"]] == [f"team/j{number}"]
+        story.told(WorkloadDeleted(workload=f"team/j{number}")).decided()
+    assert not story.world.by_local_queue

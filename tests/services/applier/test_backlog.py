@@ -27,7 +27,7 @@ def test_what_is_being_written_is_not_written_once_more() -> None:
     assert backlog.soon() == at(1)
     backlog.offer(at(1), 0)
     assert not backlog.newer("team/w")
-    backlog.done("team/w")
+    backlog.done(at(1), 0)
     assert backlog.soon() is None
 
 
@@ -40,7 +40,7 @@ def test_what_is_newer_is_written_next_unless_it_does_not_come_to_stand() -> Non
     backlog.offer(at(1), 0)
     assert not backlog.newer("team/w")
     backlog.offer(at(3), 0)
-    backlog.done("team/w")
+    backlog.done(at(1), 0)
     assert backlog.soon() == at(3)
 
 
@@ -54,7 +54,7 @@ def test_the_oldest_urgent_application_counts_from_its_first_offer_until_it_is_w
     assert backlog.soon() == at(3)
     backlog.offer(at(4), 300)
     assert (backlog.oldest, backlog.urgent) == (100, 1)
-    backlog.done("team/w")
+    backlog.done(at(1), 0)
     assert backlog.oldest == 300
     backlog.drop("team/w")
     assert (backlog.oldest, backlog.urgent) == (None, 0)

@@ -358,7 +358,9 @@ ODD: tuple[Any, ...] = (
     {"": None},
     [[]],
     {"a": {"b": []}},
+    {f"k{number}": "-x" for number in range(200)},
     ["x", 1, None],
+    [{}],
     CARD,
     _DEEP,
 )

@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from events.codec import encode
 from events.control import ObjectMended, ObjectRefused
 from events.json_object import JsonObject
 from events.quota import ClusterQueueObserved
-from events.workload import PodsGone
+from events.workload import PodsGone, WorkloadSubmitted
+from services.watcher.fields.problems import LARGEST
 from services.watcher.view import View
 from tests.services.watcher.manifests import MANIFESTS
 from tests.stories.small_world import Story, job, platform
@@ -84,3 +86,53 @@ def test_labels_that_look_like_numbers_but_are_none_are_refused() -> None:
                 view.see(*one)
         (refused,) = view.see("Job", value)
         assert isinstance(refused, ObjectRefused) and "max-exec-time" in refused.problems[0].field
+
+
+def nested(levels: int) -> JsonObject:
+    value: JsonObject = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"status": {"conditions": [{"type": ["Finished"], "status": "True"}]}},
+        {"status": {"preemptionGates": [{"position": "Open"}]}},
+    ],
+    ids=["a type that is no text", "a gate without a name"],
+)
+def test_a_workload_object_that_can_not_be_read_is_refused_also_where_it_is_compared_with_the_last_look(
+    value: JsonObject,
+) -> None:
+    view = View()
+    for one in MANIFESTS:
+        view.see(*one)
+    (refused,) = view.see("Workload", {**OF["Workload", "direct"], **value})
+    assert isinstance(refused, ObjectRefused) and refused.problems
+    view.see("Workload", OF["Workload", "direct"])
+    assert "Workload/default/direct#refused" not in view.facts
+
+
+def test_a_workload_object_that_is_nested_too_deep_to_be_compared_is_read_as_any_other() -> None:
+    spec = OF["Workload", "direct"]["spec"]
+    (found,) = View().see("Workload", {**OF["Workload", "direct"], "spec": {**spec, "unknown": nested(5000)}})
+    assert isinstance(found, WorkloadSubmitted)
+
+
+def test_of_an_object_with_very_many_mistakes_the_first_are_told_and_how_many_more_there_are() -> None:
+    labels = {f"k{number}": "-x" for number in range(50_000)}
+    flavor = {**OF["ResourceFlavor", "v100"], "spec": {"nodeLabels": labels}}
+    (refused,) = View().see("ResourceFlavor", flavor)
+    assert isinstance(refused, ObjectRefused) and len(refused.problems) == 21
+    assert refused.problems[0].field == "spec.nodeLabels"
+    assert refused.problems[-1].message == "49980 more things are wrong with it"
+    assert len(encode(refused)) < LARGEST // 100
+
+
+def test_what_would_take_more_than_a_message_of_the_bus_is_refused() -> None:
+    long = {**OF["Namespace", "default"], "metadata": {"name": "default", "labels": {"a": "x" * LARGEST}}}
+    (refused,) = View().see("Namespace", long)
+    assert isinstance(refused, ObjectRefused)
+    assert refused.problems[0].message == "what it says takes 4096 KiB on the log, of 4096"

@@ -43,7 +43,8 @@ def charged(facts: list[Fact]) -> dict[str, int] | None:
 def test_claims_are_told_counted_and_again_when_their_template_changes() -> None:
     seen = view()
     assert "two" in spec_of(seen.see("Job", job())).claims_refused
-    assert seen.see("ResourceClaimTemplate", template("two", TWO)) == [] and seen.claims.changed
+    assert seen.see("ResourceClaimTemplate", template("two", TWO)) == []
+    assert seen.claims.take_changed() == {"default"}, "jobs of no other namespace claim by it"
     assert charged(seen.see("Job", job())) == {"gpus": 2}
     seen.see("ResourceClaimTemplate", template("two", [{"class": "a", "count": 5}]))
     assert charged(seen.see("Job", job())) == {"gpus": 5}
@@ -57,9 +58,9 @@ def test_nothing_is_told_again_when_what_changes_does_not_matter() -> None:
     seen.see("Job", job())
     seen.see("ResourceClaimTemplate", template("two", TWO, namespace="other"))
     assert seen.see("Job", job()) == []
-    seen.claims.changed = False
+    seen.claims.take_changed()
     seen.see("ResourceClaimTemplate", template("two", TWO))
-    assert not seen.claims.changed, "it was seen like this before"
+    assert not seen.claims.take_changed(), "it was seen like this before"
 
 
 def test_a_job_that_runs_keeps_what_it_was_counted_as() -> None:
