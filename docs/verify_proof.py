@@ -71,16 +71,17 @@ def goes_on(old, new, path):
 
 def trusted_keys(keys, roots):
     """Each key that is named, or endorsed by a trusted one, and how far it counts; the first are recorded by half a name."""
-    public, ends = {}, {}
+    public, ends, names = {}, {}, [key["id"][:16] for key in keys]
+    for key in keys:
+        ends.setdefault(key["replaces"], []).append(key["upto"])
     for key in keys:
         sizes = "".join(f"{stream} {size}\n" for stream, size in sorted(key["upto"].items()))
         text = f"kuelog key\n{key['public']}\n{key['replaces']}\n{sizes}"
-        whole, twice = sha(bytes.fromhex(key["public"])).hex(), [one["id"] for one in keys].count(key["id"]) > 1
-        named = key["id"] in (whole[:32], whole[:16]) and not roots.isdisjoint((key["id"], whole[:32]))
-        before = public.get(key["replaces"])
-        if not twice and (named or (before and signed(before, text, key["endorsement"]))):
+        whole, before = sha(bytes.fromhex(key["public"])).hex(), public.get(key["replaces"])
+        named = not roots.isdisjoint((key["id"], whole[:32]))
+        endorsed = before and len(ends[key["replaces"]]) == 1 and signed(before, text, key["endorsement"])
+        if key["id"] in (whole[:32], whole[:16]) and names.count(whole[:16]) == 1 and (named or endorsed):
             public[key["id"]] = key["public"]
-            ends[key["replaces"]] = key["upto"]
     return public, ends
 
 
@@ -98,7 +99,7 @@ def problem_with(proof, fingerprint):
         text = f"kuelog checkpoint\n{stream}\n{head['sequence']}\n{head['root']}\n{head['sha256']}\n"
         if not signed(public[head["key"]], text, head["signature"]):
             return "the signature of the checkpoint is wrong"
-        if head["key"] in ends and head["sequence"] > ends[head["key"]].get(stream, 0):
+        if any(head["sequence"] > upto.get(stream, 0) for upto in ends.get(head["key"], ())):
             return "the checkpoint was signed with a key that had been replaced"
     return None
 
