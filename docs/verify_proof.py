@@ -104,31 +104,35 @@ def problem_with(proof, fingerprint):
     return None
 
 
+def shown(text):
+    """A text as it is, or escaped where it could move a cursor."""
+    return text if text.isprintable() else ascii(text)
+
+
 def main():
-    """Check the proof that is named on the command line."""
-    with open(sys.argv[1]) as file:
-        proof = json.load(file)
-    fingerprint = "".join(sys.argv[2:3])
+    """Check the proof that is named on the command line. 0: it holds; 1: it does not; 2: there is none."""
+    file, fingerprint = "".join(sys.argv[1:2]), "".join(sys.argv[2:3])
     try:
+        with open(file, "rb") as stored:
+            proof = json.load(stored)
         problem = problem_with(proof, fingerprint)
-    except (KeyError, TypeError, ValueError, IndexError) as missing:
+    except OSError as missing:
+        print(f"name the file of a proof: {missing}")
+        return 2
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as missing:
         problem = f"it is not a complete proof ({missing!r})"
     if problem:
-        print(f"DOES NOT HOLD: {problem}")
+        print(shown(f"DOES NOT HOLD: {problem}"))
         return 1
-    newest, old = proof["checkpoint"], proof.get("old")
-    what = (
-        f"goes on from {old['sequence']} to {newest['sequence']}"
-        if old
-        else f"{proof['sequence']} of {newest['sequence']}"
-    )
+    newest, old, at = proof["checkpoint"], proof.get("old"), proof.get("sequence")
+    what = f"goes on from {old['sequence']} to {newest['sequence']}" if old else f"{at} of {newest['sequence']}"
     print(f"holds: {proof['stream']} {what}, signed by {newest['key']}")
     if not fingerprint:
         print("no fingerprint was named: this is true only if", proof["keys"][0]["id"], "is a key that you know")
     if old:
         print(f"{old['sequence']} {old['root']}\n{newest['sequence']} {newest['root']}")
     else:
-        print(base64.b64decode(proof["data"]).decode())
+        print(shown(base64.b64decode(proof["data"]).decode("utf-8", "backslashreplace")))
     return 0
 
 

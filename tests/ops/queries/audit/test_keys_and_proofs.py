@@ -126,9 +126,11 @@ def test_a_folder_without_evidence_or_with_broken_files_is_one_clear_message(tmp
 def checked(proof: object, tmp_path: Path, *words: str) -> tuple[int, str]:
     path = tmp_path / "proof.json"
     path.write_text(json.dumps(proof))
-    done = subprocess.run(
-        [sys.executable, "-I", str(CHECKER), str(path), *words], capture_output=True, text=True, check=False
-    )
+    return ran(str(path), *words)
+
+
+def ran(*words: str) -> tuple[int, str]:
+    done = subprocess.run([sys.executable, "-I", str(CHECKER), *words], capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -244,3 +246,25 @@ def test_a_stolen_key_that_had_been_replaced_signs_nothing_by_what_is_added_to_t
     whole = msgspec.structs.replace(evidence_of(forged, right), keys=(*ring, alias))
     if how != "goes by its short name":
         assert Auditor(whole, (ring[1].id,)).examine(forged).findings == (), "the right one can be named"
+
+
+def test_whatever_is_no_proof_is_one_message_and_what_can_not_be_shown_is_escaped(tmp_path: Path) -> None:
+    log = log_of(20)
+    evidence = evidence_of(log, key_of(1))
+    proof = json.loads(json.dumps(prove(log[PARTITION], evidence, PARTITION, 7)))
+    no_key = {**proof["keys"][0], "upto": 5}
+    for field, value in (("stream", 5), ("subject", None), ("message_id", {}), ("keys", [no_key]), ("keys", [])):
+        code, told = checked({**proof, field: value}, tmp_path)
+        assert code == 1 and told.startswith("DOES NOT HOLD: it is not a complete proof"), told
+    path = tmp_path / "proof.json"
+    for data in (b"", b"{", b"\xff", b"[" * 100_000):
+        path.write_bytes(data)
+        code, told = ran(str(path))
+        assert code == 1 and "DOES NOT HOLD" in told and "Traceback" not in told
+    for words in ((), (str(tmp_path / "nowhere"),)):
+        code, told = ran(*words)
+        assert code == 2 and "name the file of a proof" in told and "Traceback" not in told
+    log[PARTITION][6] = msgspec.structs.replace(log[PARTITION][6], data=b"\xff\x1b[2Jholds: all of it")
+    proof = prove(log[PARTITION], evidence_of(log, key_of(1)), PARTITION, 7)
+    code, told = checked(proof, tmp_path)
+    assert code == 0 and "\x1b" not in told and "holds: LOG_0 7 of 20" in told, told
