@@ -227,6 +227,9 @@ def with_stamps(report: Report, statements: Iterable[tuple[str, Statement]], roo
     said: list[str] = []
     wrong: list[AuditFinding] = []
     for file, statement in statements:
+        if roots and not statement.timestamps:
+            detail = f"{file}: has no time stamp, so that nobody but its signer says when it was there"
+            wrong.append(AuditFinding(stream="", sequence=0, what="checkpoint", detail=detail))
         for token in statement.timestamps:
             try:
                 says = check_stamp(token, stamped_text(statement), roots) if roots else stamped(token)

@@ -1,8 +1,10 @@
 """Checkpoints go to every kind of place by themselves, are tried again where they did not get through, and bear a time stamp that is checked."""
 
 import asyncio
+import random
+from base64 import b64decode, b64encode
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import fsspec
@@ -149,6 +151,29 @@ async def test_a_time_stamp_is_held_against_the_bytes_and_the_roots_that_are_nam
         roots_in([tmp_path / "none.pem"])
 
 
+async def test_an_answer_that_comes_in_pieces_is_read_whole(tmp_path: Path) -> None:
+    server = StampServer(tmp_path / "tsa")
+    server.in_pieces = True
+    async with server.serving() as url:
+        token = await stamp(url, b"bytes")
+    assert check_stamp(token, b"bytes", roots_in([server.root])).by == "CN=a server of stamps"
+
+
+@pytest.mark.filterwarnings("ignore:Parsed a serial number")
+async def test_a_time_stamp_of_which_any_bit_was_flipped_is_refused_or_says_the_same(tmp_path: Path) -> None:
+    server, chance = StampServer(tmp_path / "tsa"), random.Random(20261130)
+    async with server.serving() as url:
+        token = await stamp(url, b"bytes")
+    roots, right = roots_in([server.root]), stamped(token)
+    for _ in range(1_500):
+        harmed = bytearray(b64decode(token))
+        harmed[chance.randrange(len(harmed))] ^= 1 << chance.randrange(8)
+        with suppress(StampRefused):
+            stamped(b64encode(harmed).decode())
+        with suppress(StampRefused):
+            assert check_stamp(b64encode(harmed).decode(), b"bytes", roots) == right
+
+
 async def test_without_its_server_a_checkpoint_goes_out_unstamped_and_again_when_it_answers(tmp_path: Path) -> None:
     server, witness, to = StampServer(tmp_path / "tsa"), witness_of(3, tmp_path / "witness"), tmp_path / "folder"
     async with server.serving() as url:
@@ -183,6 +208,13 @@ async def test_an_audit_checks_the_time_stamps_of_what_was_handed_out(tmp_path: 
     assert code == 0 and "says CN=a server of stamps" in told and "not held against" not in told, told
     code, told = await asyncio.to_thread(kuelog, *verify)
     assert code == 0 and "name its certificate with --timestamp-root" in told
+    bare = tmp_path / "bare.json"
+    bare.write_bytes(msgspec.json.encode(msgspec.structs.replace(load_statement(str(file)), timestamps=())))
+    words = ("verify", "--data", str(data), "--timestamp-root", str(server.root))
+    code, told = await asyncio.to_thread(kuelog, *words, "--checkpoint", str(bare))
+    assert code == 1 and "bare.json: has no time stamp" in told, "whoever takes the stamp away is found"
+    code, told = await asyncio.to_thread(kuelog, *words)
+    assert code == 2 and "--checkpoint" in told
     other = StampServer(tmp_path / "other")
     code, told = await asyncio.to_thread(kuelog, *verify, "--timestamp-root", str(other.root))
     assert code == 1 and "the time stamp of CN=a server of stamps does not hold" in told
