@@ -23,6 +23,7 @@ from ops.production.archive.proof.witness import HeadWitness
 from ops.production.log.jetstream.bus import connect
 from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import PARTITION
+from ops.queries.audit.query import query_log
 from ops.queries.audit.verify import Auditor
 from services.runtime.log_port import Entry, Message
 from tests.ops.queries.audit.logs import evidence_of, fact, key_of, log_of
@@ -250,3 +251,12 @@ async def test_what_an_audit_finds_is_told_in_a_line_whatever_messages_say(words
     told = out.getvalue()
     assert "LOG_0 5  is stored as" in told and "\x1b" not in told
     assert not [line for line in told.splitlines() if line.startswith("nothing was changed")]
+
+
+def test_a_message_that_nobody_can_read_keeps_no_query_from_its_answer() -> None:
+    log = log_of(10)
+    for data in (b"no json", b"", b'{"events":5}', b'{"events":{"a":1}}', b"[" * 5000, b"\xff"):
+        log[PARTITION][4] = msgspec.structs.replace(log[PARTITION][4], data=data)
+        log[FACTS][4] = msgspec.structs.replace(log[FACTS][4], data=data)
+        rows = query_log(log, "SELECT count(*), count(type) FROM events").rows
+        assert rows == [(9 + 10, 9 + 9)], data
