@@ -123,17 +123,16 @@ def run_checkpoint(source: AuditSource, to: str, server: str, *, console: Consol
     """Audit what there is, sign it as it is now, and hand out the checkpoints; 1 when it is not worth signing."""
     with known_failures() as outcome:
         folder = Path(source.beside)
-        if (folder / HEADS).exists():
-            # The evidence first: of a log that grows, what is read afterwards is never less than what was signed.
-            evidence = load_evidence(str(folder))
-            with found_of(source) as found, console.status("reading"):
-                report = examined(found, evidence)
-            if report.findings:
-                show(report, 0, console)
-            if report.changes:
-                console.print("[red]nothing is signed[/red]")
-                outcome.code = 1
-                return outcome.code
+        # The evidence first: of a log that grows, what is read afterwards is never less than what was signed. Where nothing was, a log still has a chain.
+        evidence = load_evidence(str(folder)) if (folder / HEADS).exists() else Evidence()
+        with found_of(source) as found, console.status("reading"):
+            report = examined(found, evidence)
+        if report.findings:
+            show(report, 0, console)
+        if report.changes:
+            console.print("[red]nothing is signed[/red]")
+            outcome.code = 1
+            return outcome.code
         asyncio.run(sign_all(source, folder))
         evidence = load_evidence(str(folder))
         for stream, head in sorted(evidence.heads.items()):

@@ -260,3 +260,12 @@ def test_a_message_that_nobody_can_read_keeps_no_query_from_its_answer() -> None
         log[FACTS][4] = msgspec.structs.replace(log[FACTS][4], data=data)
         rows = query_log(log, "SELECT count(*), count(type) FROM events").rows
         assert rows == [(9 + 10, 9 + 9)], data
+
+
+async def test_a_log_of_which_nothing_was_signed_yet_is_audited_before_it_is(tmp_path: Path) -> None:
+    log = log_of(10)
+    log[PARTITION][4] = msgspec.structs.replace(log[PARTITION][4], data=log[PARTITION][3].data)
+    await stored(tmp_path, log, witnessed=False)
+    code, told = await asyncio.to_thread(kuelog, "audit", "checkpoint", "--data", str(tmp_path))
+    assert code == 1 and "nothing is signed" in told and "LOG_0 5" in told, told
+    assert not (tmp_path / "witness" / "heads.json").exists()
