@@ -206,3 +206,33 @@ async def test_a_saved_world_that_the_log_does_not_vouch_for_lets_nothing_go(on:
     await on.save_worlds()
     await on.archivist.look(0)
     assert on.archivist.problem == "" and (await on.firsts())[FACTS] != before[FACTS]
+
+
+@pytest.mark.parametrize("harm", ["a file is damaged", "it is gone", "it was put back to an older state"])
+async def test_an_archive_that_was_harmed_since_it_was_proved_lets_nothing_go(on: Place, harm: str) -> None:
+    await on.put(0, 4)
+    await on.archivist.look(0)
+    await on.put(4, 7)
+    await on.archivist.look(0)
+    before = await on.firsts()
+    [segment] = [one for one in segments_of(Folder(str(on.archive))) if one.stream == PARTITION]
+    match harm:
+        case "a file is damaged":
+            data = (on.archive / segment.file).read_bytes()
+            (on.archive / segment.file).write_bytes(data[:-9] + bytes([data[-9] ^ 1]) + data[-8:])
+        case "it is gone":
+            on.archive.rename(on.archive.with_name("elsewhere"))
+        case _:
+            (on.archive / "archive.json").write_bytes(b"[]")
+    await on.save_worlds()
+    await on.archivist.look(0)
+    if harm == "a file is damaged":
+        assert (await on.firsts())[PARTITION] == before[PARTITION], "nobody else holds what was rolled"
+        assert "is damaged" in on.archivist.problem
+        return
+    assert (await on.firsts())[PARTITION] != before[PARTITION]
+    archived, damage = read_archive(str(on.archive))
+    rolled = before[PARTITION][1] - 1
+    assert damage == [] and [one.data for one in archived[PARTITION][:rolled]] == [
+        one.data for one in LOG[PARTITION][:rolled]
+    ], "it was archived anew before it went"
