@@ -33,6 +33,14 @@ def witness_of(commits: int, folder: Path) -> Path:
     return folder
 
 
+async def _elsewhere(_: web.Request) -> web.Response:
+    return web.Response(status=302, headers={"Location": "/"})
+
+
+async def _page(_: web.Request) -> web.Response:
+    return web.Response(text="please log in")
+
+
 class Inbox:
     """Somebody else's service that takes checkpoints, while it is not told to refuse."""
 
@@ -44,6 +52,8 @@ class Inbox:
     async def serving(self) -> AsyncGenerator[str, None]:
         app, port = web.Application(), reserved_port()
         app.router.add_post("/checkpoints", self._take)
+        app.router.add_post("/login", _elsewhere)
+        app.router.add_get("/", _page)
         runner = web.AppRunner(app)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", port).start()
@@ -149,6 +159,31 @@ async def test_a_time_stamp_is_held_against_the_bytes_and_the_roots_that_are_nam
             check_stamp(broken, b"bytes", roots)
     with pytest.raises(StampRefused, match="holds no certificates"):
         roots_in([tmp_path / "none.pem"])
+
+
+async def test_who_sends_elsewhere_has_not_received_it(tmp_path: Path) -> None:
+    inbox, witness = Inbox(), witness_of(6, tmp_path / "witness")
+    async with inbox.serving() as address:
+        giving = HandingOut(witness, [address.replace("/checkpoints", "/login")])
+        await giving.look(EVERY_MS)
+        (told,) = giving.worth_knowing
+        assert "it answers with 302" in told and inbox.taken == [] and set(giving.handed.values()) == {0}
+
+
+async def test_while_no_server_stamps_a_place_is_handed_one_an_hour_as_ever(tmp_path: Path) -> None:
+    server, inbox, witness = StampServer(tmp_path / "tsa"), Inbox(), witness_of(3, tmp_path / "witness")
+    server.refuses = True
+    async with server.serving() as url, inbox.serving() as address:
+        giving = HandingOut(witness, [address], url)
+        for number in range(4):
+            await giving.look(EVERY_MS + number * AGAIN_MS)
+            witness_of(6 + number, witness)
+        assert len(inbox.taken) == 1 and server.asked == 4
+        await giving.look(2 * EVERY_MS)
+        assert len(inbox.taken) == 2
+        server.refuses = False
+        await giving.look(2 * EVERY_MS + AGAIN_MS)
+        assert len(inbox.taken) == 3 and giving.worth_knowing == []
 
 
 async def test_an_answer_that_comes_in_pieces_is_read_whole(tmp_path: Path) -> None:
