@@ -92,7 +92,7 @@ async def test_a_replaced_key_counts_for_what_it_had_signed_and_for_nothing_behi
     await running.witness(bus_of(log, 20).memory(PARTITION))
     now = load_evidence(str(tmp_path))
     assert now.heads[PARTITION].key == fresh, "a witness that runs takes the new key"
-    assert Auditor(now, [old.keys[0].id]).examine(log).findings == ()
+    assert Auditor(now, [old.keys[0].id]).examine({PARTITION: log[PARTITION]}).findings == ()
     assert KeyTrust(now.keys).why_not(PARTITION, old.heads[PARTITION]) == ""
     thief = evidence_of({PARTITION: log[PARTITION]}, Ed25519PrivateKey.from_private_bytes(old_key))
     assert "was replaced when LOG_0 stood at 10" in KeyTrust(now.keys).why_not(PARTITION, thief.heads[PARTITION])
@@ -110,7 +110,7 @@ async def test_a_lost_key_is_a_clear_message_and_a_new_one_has_to_be_named_to_co
     findings = Auditor(evidence).examine(log).findings
     assert [one.what for one in findings] == ["checkpoint"]
     assert "the disk burnt" in findings[0].detail and f"--trust {fresh}" in findings[0].detail
-    assert Auditor(evidence, [fresh]).examine(log).findings == ()
+    assert Auditor(evidence, [fresh]).examine({PARTITION: log[PARTITION]}).findings == ()
 
 
 def test_a_folder_without_evidence_or_with_broken_files_is_one_clear_message(tmp_path: Path) -> None:
@@ -268,3 +268,18 @@ def test_whatever_is_no_proof_is_one_message_and_what_can_not_be_shown_is_escape
     proof = prove(log[PARTITION], evidence_of(log, key_of(1)), PARTITION, 7)
     code, told = checked(proof, tmp_path)
     assert code == 0 and "\x1b" not in told and "holds: LOG_0 7 of 20" in told, told
+
+
+def test_a_stream_whose_checkpoint_was_taken_away_is_found_by_whoever_names_a_key() -> None:
+    log, forged = log_of(20), log_of(20, world=b"forged")
+    evidence = evidence_of(log, key_of(1))
+    for gone in ({PARTITION}, set(evidence.heads)):
+        harmed = msgspec.structs.replace(
+            evidence, heads={name: head for name, head in evidence.heads.items() if name not in gone}
+        )
+        found = Auditor(harmed, (evidence.keys[0].id,)).examine(forged).findings
+        assert {(one.stream, one.what) for one in found} == {(name, "checkpoint") for name in gone}
+        assert "nobody whom you trust has signed any" in found[0].detail
+    assert Auditor(evidence, (evidence.keys[0].id,)).examine(log).findings == (), (
+        "of CONTROL nothing is there to be signed"
+    )
