@@ -173,9 +173,13 @@ async def _publish(place: str, name: str, data: bytes) -> None:
     parts = urlsplit(place)
     subject = parts.path.strip("/") or _SUBJECT
     server = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
-    bus = await nats.connect(server, allow_reconnect=False, max_reconnect_attempts=0)
+    bus = await nats.connect(server, error_cb=_heed, allow_reconnect=False, max_reconnect_attempts=0)
     try:
         # The bus says when it is stored: where no stream takes the subject there is no answer.
         await bus.jetstream().publish(subject, data, headers={"Nats-Msg-Id": name})
     finally:
         await bus.close()
+
+
+async def _heed(_: Exception) -> None:
+    """What keeps it from answering is told by whoever waits; the library would write all of its traceback beside that."""

@@ -15,7 +15,7 @@ from nats.js.api import StreamConfig
 from typer.testing import CliRunner
 
 from ops.cli.main import app
-from ops.production.archive.errors import StampRefused
+from ops.production.archive.errors import FolderUnreadable, StampRefused
 from ops.production.archive.folder import Folder
 from ops.production.archive.proof.evidence import Statement, load_statement, save_evidence, stamped_text
 from ops.production.archive.proof.handing_out import AGAIN_MS, EVERY_MS, HandingOut, file_of, shown, statement_in
@@ -121,7 +121,9 @@ async def test_what_did_not_get_through_is_tried_again_and_told_without_its_pass
     assert shown("s3://bucket/kuelog") == "s3://bucket/kuelog"
 
 
-async def test_a_bus_that_keeps_nothing_and_one_that_is_not_there_are_told(tmp_path: Path) -> None:
+async def test_a_bus_that_keeps_nothing_and_one_that_is_not_there_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     witness, nowhere = witness_of(3, tmp_path / "witness"), f"nats://127.0.0.1:{reserved_port()}"
     server = NatsServer(tmp_path / "second-bus")
     await server.start()
@@ -132,6 +134,7 @@ async def test_a_bus_that_keeps_nothing_and_one_that_is_not_there_are_told(tmp_p
     finally:
         await server.stop()
     assert set(giving.handed.values()) == {0}
+    assert "Traceback" not in caplog.text
 
 
 async def test_a_witness_that_has_signed_nothing_hands_out_nothing(tmp_path: Path) -> None:
@@ -228,6 +231,12 @@ async def test_without_its_server_a_checkpoint_goes_out_unstamped_and_again_when
     (second,) = [one for one in to.iterdir() if one != first]
     statement = load_statement(str(second))
     assert check_stamp(statement.timestamps[0], stamped_text(statement), roots_in([server.root]))
+
+
+def test_a_file_of_checkpoints_without_any_is_none(tmp_path: Path) -> None:
+    (tmp_path / "empty.json").write_bytes(b'{"keys":[],"heads":{}}')
+    with pytest.raises(FolderUnreadable, match="holds no checkpoint"):
+        load_statement(str(tmp_path / "empty.json"))
 
 
 async def test_an_audit_checks_the_time_stamps_of_what_was_handed_out(tmp_path: Path) -> None:
