@@ -71,16 +71,17 @@ def goes_on(old, new, path):
 
 def trusted_keys(keys, roots):
     """Each key that is named, or endorsed by a trusted one, and how far it counts; the first are recorded by half a name."""
-    public, ends = {}, {}
+    public, ends, names = {}, {}, [key["id"][:16] for key in keys]
+    for key in keys:
+        ends.setdefault(key["replaces"], []).append(key["upto"])
     for key in keys:
         sizes = "".join(f"{stream} {size}\n" for stream, size in sorted(key["upto"].items()))
         text = f"kuelog key\n{key['public']}\n{key['replaces']}\n{sizes}"
-        whole, twice = sha(bytes.fromhex(key["public"])).hex(), [one["id"] for one in keys].count(key["id"]) > 1
-        named = key["id"] in (whole[:32], whole[:16]) and not roots.isdisjoint((key["id"], whole[:32]))
-        before = public.get(key["replaces"])
-        if not twice and (named or (before and signed(before, text, key["endorsement"]))):
+        whole, before = sha(bytes.fromhex(key["public"])).hex(), public.get(key["replaces"])
+        named = not roots.isdisjoint((key["id"], whole[:32]))
+        endorsed = before and len(ends[key["replaces"]]) == 1 and signed(before, text, key["endorsement"])
+        if key["id"] in (whole[:32], whole[:16]) and names.count(whole[:16]) == 1 and (named or endorsed):
             public[key["id"]] = key["public"]
-            ends[key["replaces"]] = key["upto"]
     return public, ends
 
 
@@ -98,36 +99,40 @@ def problem_with(proof, fingerprint):
         text = f"kuelog checkpoint\n{stream}\n{head['sequence']}\n{head['root']}\n{head['sha256']}\n"
         if not signed(public[head["key"]], text, head["signature"]):
             return "the signature of the checkpoint is wrong"
-        if head["key"] in ends and head["sequence"] > ends[head["key"]].get(stream, 0):
+        if any(head["sequence"] > upto.get(stream, 0) for upto in ends.get(head["key"], ())):
             return "the checkpoint was signed with a key that had been replaced"
     return None
 
 
+def shown(text):
+    """A text as it is, or escaped where it could move a cursor."""
+    return text if text.isprintable() else ascii(text)
+
+
 def main():
-    """Check the proof that is named on the command line."""
-    with open(sys.argv[1]) as file:
-        proof = json.load(file)
-    fingerprint = "".join(sys.argv[2:3])
+    """Check the proof that is named on the command line. 0: it holds; 1: it does not; 2: there is none."""
+    file, fingerprint = "".join(sys.argv[1:2]), "".join(sys.argv[2:3])
     try:
+        with open(file, "rb") as stored:
+            proof = json.load(stored)
         problem = problem_with(proof, fingerprint)
-    except (KeyError, TypeError, ValueError, IndexError) as missing:
+    except OSError as missing:
+        print(f"name the file of a proof: {missing}")
+        return 2
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as missing:
         problem = f"it is not a complete proof ({missing!r})"
     if problem:
-        print(f"DOES NOT HOLD: {problem}")
+        print(shown(f"DOES NOT HOLD: {problem}"))
         return 1
-    newest, old = proof["checkpoint"], proof.get("old")
-    what = (
-        f"goes on from {old['sequence']} to {newest['sequence']}"
-        if old
-        else f"{proof['sequence']} of {newest['sequence']}"
-    )
+    newest, old, at = proof["checkpoint"], proof.get("old"), proof.get("sequence")
+    what = f"goes on from {old['sequence']} to {newest['sequence']}" if old else f"{at} of {newest['sequence']}"
     print(f"holds: {proof['stream']} {what}, signed by {newest['key']}")
     if not fingerprint:
         print("no fingerprint was named: this is true only if", proof["keys"][0]["id"], "is a key that you know")
     if old:
         print(f"{old['sequence']} {old['root']}\n{newest['sequence']} {newest['root']}")
     else:
-        print(base64.b64decode(proof["data"]).decode())
+        print(shown(base64.b64decode(proof["data"]).decode("utf-8", "backslashreplace")))
     return 0
 
 

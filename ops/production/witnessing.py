@@ -63,7 +63,7 @@ class Witnessing:
                 await self._clock.sleep(_EVERY)
         finally:
             # What was decided since the last time is worth a proof too; but an end must not wait for a bus that is gone.
-            with suppress(LogRegressed, LogUnavailable, LogGap, OSError, WitnessKeyMissing):
+            with suppress(LogRegressed, LogUnavailable, LogGap, OSError, Unreadable, WitnessKeyMissing):
                 async with asyncio.timeout(_LAST_NOTE_S):
                     await self._take_note(streams)
 
@@ -76,8 +76,15 @@ class Witnessing:
                 host.decide_again(WITNESS)
 
     async def _take_note(self, streams: LogStreams) -> None:
+        unreadable: Unreadable | None = None
         for name in streams.witnessed:
             stream = await self._bus.stream(name)
             await self._witness.check(stream)
-            await self._witness.witness(stream)
+            try:
+                await self._witness.witness(stream)
+            except Unreadable as problem:
+                # What is kept of one stream keeps no note from being taken of the others.
+                unreadable = unreadable or problem
+        if unreadable is not None:
+            raise unreadable
         self.at = self._clock.now()

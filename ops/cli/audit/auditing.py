@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 from cryptography.x509 import Certificate
 from rich.console import Console
-from rich.markup import escape
 
 from events.timestamp import format_timestamp
 from ops.cli.failures import known_failures
@@ -35,6 +34,7 @@ from ops.queries.audit.proof import prove, prove_consistency
 from ops.queries.audit.verify import Auditor
 from ops.queries.audit.walk import Streams
 from ops.terminal.form import AnswerForm, print_answer
+from ops.terminal.legible import escaped, legible
 from ops.terminal.table import FittingTable, TableColumn, number
 
 _SHOWN = 50
@@ -123,21 +123,20 @@ def run_checkpoint(source: AuditSource, to: str, server: str, *, console: Consol
     """Audit what there is, sign it as it is now, and hand out the checkpoints; 1 when it is not worth signing."""
     with known_failures() as outcome:
         folder = Path(source.beside)
-        if (folder / HEADS).exists():
-            # The evidence first: of a log that grows, what is read afterwards is never less than what was signed.
-            evidence = load_evidence(str(folder))
-            with found_of(source) as found, console.status("reading"):
-                report = examined(found, evidence)
-            if report.findings:
-                show(report, 0, console)
-            if report.changes:
-                console.print("[red]nothing is signed[/red]")
-                outcome.code = 1
-                return outcome.code
+        # The evidence first: of a log that grows, what is read afterwards is never less than what was signed. Where nothing was, a log still has a chain.
+        evidence = load_evidence(str(folder)) if (folder / HEADS).exists() else Evidence()
+        with found_of(source) as found, console.status("reading"):
+            report = examined(found, evidence)
+        if report.findings:
+            show(report, 0, console)
+        if report.changes:
+            console.print("[red]nothing is signed[/red]")
+            outcome.code = 1
+            return outcome.code
         asyncio.run(sign_all(source, folder))
         evidence = load_evidence(str(folder))
         for stream, head in sorted(evidence.heads.items()):
-            console.print(f"{stream} {head.sequence}: {head.root} by {head.key}", highlight=False)
+            console.print(legible(f"{stream} {head.sequence}: {head.root} by {head.key}"), highlight=False)
         if to:
             name = _hand_out(folder, to, server)
             console.print(f"handed out as {shown(to).rstrip('/')}/{name}", highlight=False)
@@ -227,6 +226,9 @@ def with_stamps(report: Report, statements: Iterable[tuple[str, Statement]], roo
     said: list[str] = []
     wrong: list[AuditFinding] = []
     for file, statement in statements:
+        if roots and not statement.timestamps:
+            detail = f"{file}: has no time stamp, so that nobody but its signer says when it was there"
+            wrong.append(AuditFinding(stream="", sequence=0, what="checkpoint", detail=detail))
         for token in statement.timestamps:
             try:
                 says = check_stamp(token, stamped_text(statement), roots) if roots else stamped(token)
@@ -278,11 +280,13 @@ def show(report: Report, took: float, console: Console) -> None:
     table = FittingTable((TableColumn("stream", whole=True), *numbers, TableColumn("key", whole=True)))
     for one in report.streams:
         behind = one.messages - one.signed
-        table.add(one.stream, f"{one.messages:,}", f"{one.signed:,}", f"{behind:,}" if behind else "", one.key)
+        named = escaped(one.stream), escaped(one.key)
+        table.add(named[0], f"{one.messages:,}", f"{one.signed:,}", f"{behind:,}" if behind else "", named[1])
     console.print(table)
     for one in report.streams:
         if one.root:
-            console.print(f"{one.stream} {one.signed} root {one.root}", style="dim", highlight=False, soft_wrap=True)
+            line = legible(f"{one.stream} {one.signed} root {one.root}")
+            console.print(line, style="dim", highlight=False, soft_wrap=True)
     count = sum(one.messages for one in report.streams)
     if took:
         console.print(f"{count:,} messages read and held against the record in {took:.2f} s", style="dim")
@@ -297,11 +301,11 @@ def show(report: Report, took: float, console: Console) -> None:
 
 def _show_findings(report: Report, console: Console) -> None:
     for line in (*report.stamps, *report.cited):
-        console.print(escape(line), highlight=False, soft_wrap=True)
+        console.print(legible(line), highlight=False, soft_wrap=True)
     for line in report.first:
-        console.print(f"[red]{escape(line)}[/red]", highlight=False, soft_wrap=True)
+        console.print(f"[red]{legible(line)}[/red]", highlight=False, soft_wrap=True)
     for one in report.findings[:_SHOWN]:
-        console.print(f"[red]{one.what}[/red]  {one.place}  {one.detail}", highlight=False)
+        console.print(f"[red]{one.what}[/red]  {legible(f'{one.place}  {one.detail}')}", highlight=False)
     if len(report.findings) > _SHOWN:
         console.print(f"… and {len(report.findings) - _SHOWN:,} more; -o json shows all")
 

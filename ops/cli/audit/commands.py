@@ -56,6 +56,10 @@ def verify(
     """
     from ops.cli.audit.auditing import AuditSource, run_verify  # noqa: PLC0415 - a command loads what it needs
 
+    if timestamp_root and not checkpoint:
+        raise typer.BadParameter(
+            "name the files of checkpoints whose time stamps it is for with --checkpoint", param_hint="--timestamp-root"
+        )
     source = AuditSource(data=data, nats=nats, archive=archive, witness=witness)
     code = run_verify(
         source,

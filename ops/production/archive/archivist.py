@@ -1,7 +1,7 @@
 """The archivist: streams that are large or old enough are rolled, archived, and removed once nobody needs them any more.
 
 It works where the witness is, because only what was signed is archived. An old stream goes only when its archive was read
-again and proved under the checkpoint that stands in it, and when every partition and the watcher can begin behind it.
+again right before and proved under the checkpoint that stands in it, and when every partition and the watcher can begin behind it.
 """
 
 import asyncio
@@ -133,10 +133,14 @@ class Archivist:
         old = next((one for one in standing if not one.takes_in), None)
         if old is None:
             return
-        await self._archive_upto(stream, old)
+        proved_now = await self._archive_upto(stream, old)
         await self._check_beginnings(stream, upto)
         if self._limits.copied:
             await check_copied(self._bus, stream)
+        if not proved_now:
+            # It may have waited here for days since then, and is about to be in the archive alone.
+            del self._proved[stream]
+            await self._archive_upto(stream, old)
         await remove(self._bus, stream)
 
     def _due(self, one: Generation, now: Millis) -> bool:
@@ -147,15 +151,17 @@ class Archivist:
             return True
         return bool(self._limits.days) and now - _millis(one.begun) >= self._limits.days * _PER_DAY
 
-    async def _archive_upto(self, stream: str, old: Generation) -> None:
+    async def _archive_upto(self, stream: str, old: Generation) -> bool:
+        """Have it archived and proved; whether that was done only now."""
         if self._proved.get(stream, 0) >= old.last:
-            return
+            return False
         from ops.production.archive.archive import check_proofs  # noqa: PLC0415 - until a stream is rolled nobody needs Parquet
 
         files, pinned = await self._copy_upto(stream, old)
         await asyncio.to_thread(check_proofs, self._archive, stream, old.first, old.last, pinned)
         self._proved[stream] = old.last
         log.info("archived", stream=stream, upto=old.last, files=files, archive=self._archive)
+        return True
 
     async def _copy_upto(self, stream: str, old: Generation) -> tuple[int, set[str]]:
         """How many files were written, and the keys that count; the leaves of the log are let go behind it."""

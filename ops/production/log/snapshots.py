@@ -19,6 +19,7 @@ from events.event import Millis
 from events.hash_chain import bytes_hash
 from ops.files.reading import Unreadable, bytes_of, json_of
 from ops.files.whole_file import write_pieces
+from ops.production.log.sealed import is_whole, sealed
 from ops.production.log.streams import streams_known
 from projections.json_in_pieces import fields_as_json
 from projections.partitions.homes import forks_of
@@ -37,6 +38,8 @@ EVERY = 100
 """A snapshot is taken after so many commits and half as many as there are workloads: what it costs grows with them."""
 _INPUTS = 10
 """So many inputs count as one commit: a partition that says nothing has to be saved as well, or its inputs could not be rolled."""
+_NO_WORLD = (msgspec.MsgspecError, RecursionError, LookupError, TypeError, ValueError, AttributeError)
+"""What laying out tables raises that don't belong together."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -195,7 +198,7 @@ class Snapshots:
             tables=msgspec.Raw(),
         )
         pieces = fields_as_json(snapshot, {"tables": tables_as_json(fold.world)})
-        write_pieces(self._path(self._folder, fold.partition), pieces)
+        write_pieces(self._path(self._folder, fold.partition), sealed(pieces))
         self._taken[fold.partition] = fold.base
         log.info("snapshot taken", partition=fold.partition, sequence=fold.base)
 
@@ -302,7 +305,7 @@ def fold_from_image(partition: str, base: int, stored: bytes, image: bytes) -> P
             raise SnapshotUnusable(f"the commit at {base} does not name it")
         found = json_of(image, Image)
         world = world_from_json(found.tables)
-    except (NotOurs, Unreadable, msgspec.MsgspecError, RecursionError) as problem:
+    except (NotOurs, Unreadable, *_NO_WORLD) as problem:
         raise SnapshotUnusable(f"it can't be read: {problem}") from problem
     fold = PartitionFold(partition, world)
     fold.restore(base=base, prev_hash=bytes_hash(stored), at=commit.at, settled=found.settled)
@@ -313,9 +316,12 @@ def fold_from_image(partition: str, base: int, stored: bytes, image: bytes) -> P
 def read_snapshot(path: Path, rules: str) -> Snapshot:
     """The snapshot in a file. Raises `SnapshotUnusable`."""
     try:
-        snapshot = json_of(bytes_of(path, at_most=None), Snapshot)
+        data = bytes_of(path, at_most=None)
+        snapshot = json_of(data, Snapshot)
     except Unreadable as problem:
         raise SnapshotUnusable(problem.what) from problem
+    if not is_whole(data):
+        raise SnapshotUnusable("it is not the one that was written: its file is damaged")
     if snapshot.rules != rules:
         raise SnapshotUnusable(f"it was folded under rules {snapshot.rules}, these are {rules}")
     return snapshot
@@ -329,7 +335,7 @@ def fold_from(snapshot: Snapshot, stored: bytes | None) -> PartitionFold:
         raise SnapshotUnusable("it does not belong to this log")
     try:
         world = world_from_json(snapshot.tables)
-    except (msgspec.MsgspecError, RecursionError) as problem:
+    except _NO_WORLD as problem:
         raise SnapshotUnusable(f"it can't be read: {problem}") from problem
     if state_hash(world) != snapshot.state_hash:
         raise SnapshotUnusable("its state hash does not match its content")

@@ -20,17 +20,17 @@ from services.runtime.log_port import Entry
 _VIEWS = """
 CREATE VIEW commits AS
     SELECT stream, sequence, time, author, rules, len(types) AS events, types, workloads,
-           CAST(try(decode(data)) AS JSON) AS body
+           TRY_CAST(try(decode(data)) AS JSON) AS body
     FROM messages WHERE stream <> 'FACTS';
 CREATE VIEW facts AS
     SELECT sequence, time, author, types[1] AS type, workloads[1] AS workload,
-           CAST(try(decode(data)) AS JSON) -> '$.fact' AS fact
+           TRY_CAST(try(decode(data)) AS JSON) -> '$.fact' AS fact
     FROM messages WHERE stream = 'FACTS';
 CREATE VIEW events AS
     SELECT stream, sequence, place, time, author, event ->> '$.type' AS type, event ->> '$.workload' AS workload, event
     FROM (
         SELECT stream, sequence, time, author, unnest(listed) AS event, generate_subscripts(listed, 1) AS place
-        FROM (SELECT *, CAST(body -> '$.events' AS JSON[]) AS listed FROM commits)
+        FROM (SELECT *, TRY_CAST(body -> '$.events' AS JSON[]) AS listed FROM commits)
     )
     UNION ALL
     SELECT 'FACTS', sequence, 1, time, author, type, workload, fact FROM facts;

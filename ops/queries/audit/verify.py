@@ -51,6 +51,7 @@ class Auditor:
         wrong_streams = {one.stream for one in findings}
         findings.extend(one for one in missing_inputs(rests, known_ends) if one.stream not in wrong_streams)
         counts = {stream: walk.count for stream, walk in walks.items()}
+        findings.extend(self._never_signed(counts))
         roots = {stream: walk.roots for stream, walk in walks.items()}
         for statement in statements:
             findings.extend(statement_findings(statement, counts, roots, self._pinned))
@@ -60,6 +61,15 @@ class Auditor:
         return Report(
             streams=tuple(self._covered(stream, counts[stream]) for stream in streams), findings=tuple(findings)
         )
+
+    def _never_signed(self, counts: Mapping[str, int]) -> list[AuditFinding]:
+        """Streams of which nothing was signed: who has named a key asks for more than that they do not contradict themselves."""
+        detail = "no checkpoint of it is there: nobody whom you trust has signed any of its messages"
+        return [
+            AuditFinding(stream=stream, sequence=1, upto=count, what="checkpoint", detail=detail)
+            for stream, count in counts.items()
+            if self._pinned and count and stream not in self._judged.record
+        ]
 
     def _stream(
         self, stream: str, entries: Iterable[Entry], control: Control, sizes: Collection[int]

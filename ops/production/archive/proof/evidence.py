@@ -72,9 +72,12 @@ def load_statement(url: str) -> Statement:
     parent, _, name = url.rpartition("/")
     data = Folder(parent or ".").need(name, "name a file that `kuelog audit checkpoint --to` has written")
     try:
-        return json_of(data, Statement)
+        found = json_of(data, Statement)
     except Unreadable as problem:
         raise FolderUnreadable(url, f"is no file of checkpoints: {problem}") from problem
+    if not found.heads:
+        raise FolderUnreadable(url, "holds no checkpoint, so that nothing can be held against it")
+    return found
 
 
 def judge(evidence: Evidence, pinned: Collection[str] = ()) -> Judged:

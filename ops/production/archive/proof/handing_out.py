@@ -65,11 +65,7 @@ class HandingOut:
 
     async def look(self, now: Millis) -> None:
         """Hand out to each place where it is due; problems are kept, and logged when they are new."""
-        due = [
-            place
-            for place in self._places
-            if self.problems.get(shown(place)) or self._server_failed or now - self.handed[shown(place)] >= EVERY_MS
-        ]
+        due = [place for place in self._places if self._is_due(place, now) or self._server_failed]
         statement = await asyncio.to_thread(statement_in, self._witness) if due else None
         if statement is None:
             return
@@ -77,8 +73,14 @@ class HandingOut:
         due = [place for place in due if self._known.get(place) != plain or self._server_failed]
         if due and self._server:
             statement = await self._stamped(statement)
+        if self._server_failed:
+            # Once without a stamp is enough, until it is due or can be stamped.
+            due = [place for place in due if self._is_due(place, now) and self._known.get(place) != plain]
         for place in due:
             await self._hand_out(place, statement, plain, now)
+
+    def _is_due(self, place: str, now: Millis) -> bool:
+        return bool(self.problems.get(shown(place))) or now - self.handed[shown(place)] >= EVERY_MS
 
     @property
     def _server_failed(self) -> bool:
@@ -166,7 +168,11 @@ def shown(place: str) -> str:
 
 async def _post(place: str, name: str, data: bytes) -> None:
     headers = {"Content-Type": "application/json", "Kuelog-Checkpoint": name}
-    async with aiohttp.ClientSession() as session, session.post(place, data=data, headers=headers) as answer:
+    async with (
+        aiohttp.ClientSession() as session,
+        # Whoever is sent elsewhere asks there, and leaves nothing: that a page was found is no receipt.
+        session.post(place, data=data, headers=headers, allow_redirects=False) as answer,
+    ):
         if answer.status >= _BAD:
             raise NotHandedOut(f"it answers with {answer.status} {answer.reason}")
 
@@ -175,9 +181,13 @@ async def _publish(place: str, name: str, data: bytes) -> None:
     parts = urlsplit(place)
     subject = parts.path.strip("/") or _SUBJECT
     server = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
-    bus = await nats.connect(server, allow_reconnect=False, max_reconnect_attempts=0)
+    bus = await nats.connect(server, error_cb=_heed, allow_reconnect=False, max_reconnect_attempts=0)
     try:
         # The bus says when it is stored: where no stream takes the subject there is no answer.
         await bus.jetstream().publish(subject, data, headers={"Nats-Msg-Id": name})
     finally:
         await bus.close()
+
+
+async def _heed(_: Exception) -> None:
+    """What keeps it from answering is told by whoever waits; the library would write all of its traceback beside that."""

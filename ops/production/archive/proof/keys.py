@@ -6,6 +6,7 @@ Where a key was replaced, the ring says how far it had signed each stream: it co
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -82,21 +83,21 @@ class KeyTrust:
         self.problems: dict[str, str] = {}
         """By key: why it is not trusted."""
         self._accepted: dict[str, RingKey] = {}
-        self._ends: dict[str, Mapping[str, int]] = {}
+        self._ends: dict[str, list[Mapping[str, int]]] = {}
         roots = set(pinned) or {key.id for key in ring[:1]}
         found: set[str] = set()
-        ids = [key.id for key in ring]
+        ids = Counter(key.id[:_SHORT] for key in ring)
+        for key in filter(lambda one: one.replaces, ring):
+            self._ends.setdefault(key.replaces, []).append(key.upto)
         for key in ring:
             why = self._why_not(key, roots, found)
-            if ids.count(key.id) > 1:
+            if ids[key.id[:_SHORT]] > 1:
                 why = "is the name of two keys, so that neither can be told from the other"
             if why:
                 self.problems[key.id] = why
-                continue
-            self._accepted[key.id] = key
-            if key.replaces:
-                self._ends[key.replaces] = key.upto
-        for missing in sorted(roots - found - set(ids)):
+            else:
+                self._accepted[key.id] = key
+        for missing in sorted(roots - found - {key.id for key in ring}):
             self.problems[missing] = "is to be trusted, but is not among the keys of this log"
 
     def why_not(self, stream: str, checkpoint: Checkpoint) -> str:
@@ -106,9 +107,9 @@ class KeyTrust:
             return self.problems.get(checkpoint.key, "is not among the keys of this log")
         if not signed_by(key.public, signed_text(stream, checkpoint), checkpoint.signature):
             return "has not signed this"
-        end = self._ends.get(key.id)
-        if end is not None and checkpoint.sequence > end.get(stream, 0):
-            return f"was replaced when {stream} stood at {end.get(stream, 0)}, and counts for nothing behind that"
+        end = min((upto.get(stream, 0) for upto in self._ends.get(key.id, ())), default=None)
+        if end is not None and checkpoint.sequence > end:
+            return f"was replaced when {stream} stood at {end}, and counts for nothing behind that"
         return ""
 
     def _why_not(self, key: RingKey, roots: set[str], found: set[str]) -> str:
@@ -121,6 +122,9 @@ class KeyTrust:
         found |= named
         if named:
             return ""
+        if len(self._ends.get(key.replaces, ())) > 1:
+            # A key that was replaced may be in other hands by now, and endorse whatever they like.
+            return f"is one of two that replace key {key.replaces}; name the right one with --trust"
         before = self._accepted.get(key.replaces)
         if before is not None and signed_by(before.public, endorsed_text(key), key.endorsement):
             return ""

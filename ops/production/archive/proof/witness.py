@@ -20,7 +20,7 @@ import msgspec
 
 from events.hash_chain import bytes_hash
 from events.merkle import SIZE, Frontier, leaf_hash
-from ops.files.reading import json_of
+from ops.files.reading import Unreadable, json_of
 from ops.files.run_folder import FolderUnusable
 from ops.files.whole_file import write_whole
 from ops.production.archive.proof.checkpoint import Checkpoint, checkpoint_of, signed_by, signed_text
@@ -101,7 +101,7 @@ class HeadWitness:
             raise _regressed(stream, head, problem, last.sequence)
 
     async def witness(self, stream: Stream) -> None:
-        """Take note of all messages of a stream that are new, and sign what it is now. Raises `LogRegressed`."""
+        """Take note of all messages of a stream that are new, and sign what it is now. Raises `LogRegressed`, `Unreadable`."""
         self._read_again()
         head = self._heads.get(stream.name)
         tree = self._tree(stream.name, head)
@@ -113,6 +113,8 @@ class HeadWitness:
         except LogGap as gap:
             if begin or gap.expected != 1 or gap.found <= 1:
                 raise
+            if head is not None and head.root:
+                raise self._without_leaves(stream.name, gap.found) from gap
             await self._only_the_end(stream)
             return
         with self._alone(_PATIENCE_S):
@@ -128,6 +130,13 @@ class HeadWitness:
                 self._heads[stream.name] = self._signer.sign(stream.name, head)
                 self._write()
         self._trees[stream.name] = tree
+
+    def _without_leaves(self, stream: str, begins: int) -> Unreadable:
+        return Unreadable(
+            f"its leaves or what stands in {HEADS} of {stream} are damaged or not there, and can't be made anew of a log that begins at "
+            f"{begins}: restore {HEADS} and this file together from a copy of the folder, or from the archive",
+            place=self._folder / leaves_name(stream),
+        )
 
     async def _only_the_end(self, stream: Stream) -> None:
         """Of a stream whose beginning was rolled away before this witness came only the end is known: no root, no proof."""

@@ -38,6 +38,7 @@ class StampServer:
         folder.mkdir(parents=True, exist_ok=True)
         self.root, self._folder = folder / "root.pem", folder
         self.refuses = False
+        self.in_pieces = False
         self.asked = 0
         root_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
         root = _certificate("root of stamps", "root of stamps", root_key, root_key, ca=True)
@@ -62,7 +63,7 @@ class StampServer:
         finally:
             await runner.cleanup()
 
-    async def _answer(self, request: web.Request) -> web.Response:
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
         self.asked += 1
         if self.refuses:
             return web.Response(status=503)
@@ -71,7 +72,14 @@ class StampServer:
         words += ["-signer", "own.pem", "-inkey", "own.key", "-out", "answer.tsr"]
         await asyncio.to_thread(subprocess.run, words, cwd=self._folder, check=True, capture_output=True)
         answer = (self._folder / "answer.tsr").read_bytes()
-        return web.Response(body=answer, content_type="application/timestamp-reply")
+        if not self.in_pieces:
+            return web.Response(body=answer, content_type="application/timestamp-reply")
+        slow = web.StreamResponse()
+        await slow.prepare(request)
+        for piece in (answer[:100], answer[100:]):
+            await slow.write(piece)
+            await asyncio.sleep(0.05)
+        return slow
 
 
 def _certificate(

@@ -1,5 +1,6 @@
 """A log that grows is rolled by itself: what was rolled is archived and proved before it goes, and everything reads on."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -7,12 +8,13 @@ import pytest
 
 from events.hash_chain import bytes_hash
 from events.subjects import FACTS
+from ops.files.reading import Unreadable
 from ops.production.archive.archive import read_archive, segments_of, write_archive
 from ops.production.archive.archivist import Archivist, RollLimits
 from ops.production.archive.folder import Folder
 from ops.production.archive.history import read_everything
 from ops.production.archive.proof.evidence import load_evidence
-from ops.production.archive.proof.witness import HeadWitness
+from ops.production.archive.proof.witness import HeadWitness, leaves_name
 from ops.production.archive.segments import parts
 from ops.production.log.jetstream.bus import JetStreamBus, connect
 from ops.production.log.jetstream.generations import generations
@@ -20,6 +22,8 @@ from ops.production.log.jetstream.shelf import WATCHER
 from ops.production.log.memory import MemoryBus
 from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION, SOLE
+from ops.production.process.clock import ScaledClock
+from ops.production.witnessing import Witnessing
 from ops.queries.audit.verify import Auditor
 from services.runtime.log_errors import LogRegressed
 from services.runtime.log_port import Entry, Message
@@ -191,6 +195,34 @@ async def test_a_witness_that_comes_after_the_beginning_was_rolled_away_still_se
         await late.check(await shorter.stream(PARTITION))
 
 
+async def test_a_witness_that_lost_its_leaves_of_a_rolled_stream_says_so_and_takes_note_of_the_others(
+    on: Place,
+) -> None:
+    await on.put(0, 4)
+    await on.archivist.look(0)
+    await on.put(4, 7)
+    await on.save_worlds()
+    await on.archivist.look(0)
+    kept = {name: (on.witness / name).read_bytes() for name in ("heads.json", leaves_name(DEVICE_PARTITION))}
+    (on.witness / leaves_name(DEVICE_PARTITION)).unlink()
+    with pytest.raises(Unreadable, match="DEVICES_default.leaves: its leaves .* begins at 5: restore"):
+        await on.put(7, 10)
+    clock = ScaledClock()
+    witnessing = Witnessing(on.witness, on.bus, clock)
+    run = asyncio.create_task(witnessing.run(SOLE, {}))
+    while not witnessing.problem:  # noqa: ASYNC110 - a witness tells nobody
+        await asyncio.sleep(0.01)
+    run.cancel()
+    await asyncio.gather(run, return_exceptions=True)
+    assert "restore heads.json and this file together" in witnessing.problem and witnessing.at == 0
+    heads = load_evidence(str(on.witness)).heads
+    assert (heads[PARTITION].sequence, heads[FACTS].sequence) == (60, len(LOG[FACTS]))
+    for name, data in kept.items():
+        (on.witness / name).write_bytes(data)
+    await on.sign(HeadWitness(on.witness))
+    assert load_evidence(str(on.witness)).heads[DEVICE_PARTITION].sequence == 10
+
+
 @pytest.mark.parametrize("key", [PARTITION, WATCHER])
 async def test_a_saved_world_that_the_log_does_not_vouch_for_lets_nothing_go(on: Place, key: str) -> None:
     for begin, end in ((0, 4), (4, 7)):
@@ -206,3 +238,33 @@ async def test_a_saved_world_that_the_log_does_not_vouch_for_lets_nothing_go(on:
     await on.save_worlds()
     await on.archivist.look(0)
     assert on.archivist.problem == "" and (await on.firsts())[FACTS] != before[FACTS]
+
+
+@pytest.mark.parametrize("harm", ["a file is damaged", "it is gone", "it was put back to an older state"])
+async def test_an_archive_that_was_harmed_since_it_was_proved_lets_nothing_go(on: Place, harm: str) -> None:
+    await on.put(0, 4)
+    await on.archivist.look(0)
+    await on.put(4, 7)
+    await on.archivist.look(0)
+    before = await on.firsts()
+    [segment] = [one for one in segments_of(Folder(str(on.archive))) if one.stream == PARTITION]
+    match harm:
+        case "a file is damaged":
+            data = (on.archive / segment.file).read_bytes()
+            (on.archive / segment.file).write_bytes(data[:-9] + bytes([data[-9] ^ 1]) + data[-8:])
+        case "it is gone":
+            on.archive.rename(on.archive.with_name("elsewhere"))
+        case _:
+            (on.archive / "archive.json").write_bytes(b"[]")
+    await on.save_worlds()
+    await on.archivist.look(0)
+    if harm == "a file is damaged":
+        assert (await on.firsts())[PARTITION] == before[PARTITION], "nobody else holds what was rolled"
+        assert "is damaged" in on.archivist.problem
+        return
+    assert (await on.firsts())[PARTITION] != before[PARTITION]
+    archived, damage = read_archive(str(on.archive))
+    rolled = before[PARTITION][1] - 1
+    assert damage == [] and [one.data for one in archived[PARTITION][:rolled]] == [
+        one.data for one in LOG[PARTITION][:rolled]
+    ], "it was archived anew before it went"

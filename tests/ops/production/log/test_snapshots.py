@@ -1,5 +1,6 @@
 """A snapshot saves time and nothing else: what is not surely right is passed over, and the fold begins at zero."""
 
+import random
 from pathlib import Path
 
 import msgspec
@@ -110,3 +111,32 @@ async def test_a_snapshot_that_is_not_surely_right_is_passed_over(harm: str, tmp
             path.write_bytes(path.read_bytes().replace(b'"priority":0', b'"priority":7').replace(b"team/a", b"team/b"))
     again = await Snapshots(tmp_path, rules).load(stream)
     assert (again.base, again.world.workloads) == (0, {})
+
+
+async def test_a_snapshot_of_which_any_bit_was_flipped_is_passed_over(tmp_path: Path) -> None:
+    fold, stream = await folded()
+    Snapshots(tmp_path, "1").take(fold)
+    path, chance = tmp_path / "LOG_0.json", random.Random(20261130)
+    whole = path.read_bytes()
+    settled, at = whole.index(b'"settled"') + len(b'"settled":{"FACTS":'), whole.index(b'"at":') + len(b'"at":')
+    for place in (settled, at, *(chance.randrange(len(whole) - 80) for _ in range(300))):
+        harmed = bytearray(whole)
+        harmed[place] ^= 1
+        path.write_bytes(bytes(harmed))
+        assert (await Snapshots(tmp_path, "1").load(stream)).base == 0, harmed[place - 30 : place + 30]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [(b'"workloads":{', b'"workloadr":{'), (b'"waiting":{"team/a":[1,', b'"waiting":{"team/a":[0.0,')]
+)
+async def test_a_snapshot_of_before_there_were_seals_counts_unless_its_tables_contradict_each_other(
+    old: bytes, new: bytes, tmp_path: Path
+) -> None:
+    fold, stream = await folded()
+    Snapshots(tmp_path, "1").take(fold)
+    path = tmp_path / "LOG_0.json"
+    bare = path.read_bytes().rpartition(b',"seal"')[0] + b"}"
+    path.write_bytes(bare)
+    assert (await Snapshots(tmp_path, "1").load(stream)).base == 1
+    path.write_bytes(bare.replace(old, new))
+    assert path.read_bytes() != bare and (await Snapshots(tmp_path, "1").load(stream)).base == 0

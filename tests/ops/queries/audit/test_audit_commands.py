@@ -1,6 +1,7 @@
 """`kuelog audit` as a person meets it, on a real bus: what it finds, and one clear message for each mistake."""
 
 import asyncio
+import io
 import json
 import shutil
 import subprocess
@@ -10,9 +11,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from events.subjects import FACTS
+from ops.cli.audit.auditing import show
 from ops.cli.main import app
 from ops.production.archive.archive import segments_of
 from ops.production.archive.folder import Folder
@@ -20,8 +23,10 @@ from ops.production.archive.proof.witness import HeadWitness
 from ops.production.log.jetstream.bus import connect
 from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import PARTITION
+from ops.queries.audit.query import query_log
+from ops.queries.audit.verify import Auditor
 from services.runtime.log_port import Entry, Message
-from tests.ops.queries.audit.logs import fact, log_of
+from tests.ops.queries.audit.logs import evidence_of, fact, key_of, log_of
 from tests.places import ROOT
 
 
@@ -233,3 +238,34 @@ def test_what_nobody_has_signed_yet_is_signed_first_or_told_to_be_left_out(copy:
     assert code == 0 and "left out" not in told
     ends = {one.stream: one.last for one in segments_of(Folder(str(tmp_path / "with")))}
     assert ends[FACTS] == 51
+
+
+@pytest.mark.parametrize("words", ["[/red]", "x\nnothing was changed, is missing, was added", "\x1b[2J"])
+async def test_what_an_audit_finds_is_told_in_a_line_whatever_messages_say(words: str, tmp_path: Path) -> None:
+    log, out = log_of(10), io.StringIO()
+    log[PARTITION][4] = msgspec.structs.replace(log[PARTITION][4], message_id=words)
+    evidence = evidence_of(log_of(3), key_of(1))
+    harmed = {name: msgspec.structs.replace(head, key=words) for name, head in evidence.heads.items()}
+    report = Auditor(msgspec.structs.replace(evidence, heads=harmed)).examine(log)
+    show(report, 0, Console(file=out, width=1000))
+    told = out.getvalue()
+    assert "LOG_0 5  is stored as" in told and "\x1b" not in told
+    assert not [line for line in told.splitlines() if line.startswith("nothing was changed")]
+
+
+def test_a_message_that_nobody_can_read_keeps_no_query_from_its_answer() -> None:
+    log = log_of(10)
+    for data in (b"no json", b"", b'{"events":5}', b'{"events":{"a":1}}', b"[" * 5000, b"\xff"):
+        log[PARTITION][4] = msgspec.structs.replace(log[PARTITION][4], data=data)
+        log[FACTS][4] = msgspec.structs.replace(log[FACTS][4], data=data)
+        rows = query_log(log, "SELECT count(*), count(type) FROM events").rows
+        assert rows == [(9 + 10, 9 + 9)], data
+
+
+async def test_a_log_of_which_nothing_was_signed_yet_is_audited_before_it_is(tmp_path: Path) -> None:
+    log = log_of(10)
+    log[PARTITION][4] = msgspec.structs.replace(log[PARTITION][4], data=log[PARTITION][3].data)
+    await stored(tmp_path, log, witnessed=False)
+    code, told = await asyncio.to_thread(kuelog, "audit", "checkpoint", "--data", str(tmp_path))
+    assert code == 1 and "nothing is signed" in told and "LOG_0 5" in told, told
+    assert not (tmp_path / "witness" / "heads.json").exists()

@@ -7,18 +7,19 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from events.merkle import inclusion_path, leaf_hash, root_by_path, root_of
 from ops.production.archive.errors import FolderUnreadable, NotProvable
 from ops.production.archive.proof.evidence import Evidence, load_evidence
-from ops.production.archive.proof.keys import KeyTrust, begin_anew
+from ops.production.archive.proof.keys import KeyTrust, RingKey, begin_anew, endorsed_text
 from ops.production.archive.proof.witness import HeadWitness, WitnessKeyMissing, leaves_name
 from ops.production.log.memory import MemoryBus
 from ops.production.log.streams import PARTITION
 from ops.queries.audit.proof import prove
 from ops.queries.audit.verify import Auditor
 from services.runtime.log_errors import LogRegressed
-from tests.ops.queries.audit.logs import Log, evidence_of, key_of, log_of
+from tests.ops.queries.audit.logs import Log, evidence_of, key_of, log_of, ring_key
 from tests.places import ROOT
 
 CHECKER = ROOT / "docs" / "verify_proof.py"
@@ -91,10 +92,8 @@ async def test_a_replaced_key_counts_for_what_it_had_signed_and_for_nothing_behi
     await running.witness(bus_of(log, 20).memory(PARTITION))
     now = load_evidence(str(tmp_path))
     assert now.heads[PARTITION].key == fresh, "a witness that runs takes the new key"
-    assert Auditor(now, [old.keys[0].id]).examine(log).findings == ()
+    assert Auditor(now, [old.keys[0].id]).examine({PARTITION: log[PARTITION]}).findings == ()
     assert KeyTrust(now.keys).why_not(PARTITION, old.heads[PARTITION]) == ""
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
     thief = evidence_of({PARTITION: log[PARTITION]}, Ed25519PrivateKey.from_private_bytes(old_key))
     assert "was replaced when LOG_0 stood at 10" in KeyTrust(now.keys).why_not(PARTITION, thief.heads[PARTITION])
 
@@ -111,7 +110,7 @@ async def test_a_lost_key_is_a_clear_message_and_a_new_one_has_to_be_named_to_co
     findings = Auditor(evidence).examine(log).findings
     assert [one.what for one in findings] == ["checkpoint"]
     assert "the disk burnt" in findings[0].detail and f"--trust {fresh}" in findings[0].detail
-    assert Auditor(evidence, [fresh]).examine(log).findings == ()
+    assert Auditor(evidence, [fresh]).examine({PARTITION: log[PARTITION]}).findings == ()
 
 
 def test_a_folder_without_evidence_or_with_broken_files_is_one_clear_message(tmp_path: Path) -> None:
@@ -127,9 +126,11 @@ def test_a_folder_without_evidence_or_with_broken_files_is_one_clear_message(tmp
 def checked(proof: object, tmp_path: Path, *words: str) -> tuple[int, str]:
     path = tmp_path / "proof.json"
     path.write_text(json.dumps(proof))
-    done = subprocess.run(
-        [sys.executable, "-I", str(CHECKER), str(path), *words], capture_output=True, text=True, check=False
-    )
+    return ran(str(path), *words)
+
+
+def ran(*words: str) -> tuple[int, str]:
+    done = subprocess.run([sys.executable, "-I", str(CHECKER), *words], capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -150,7 +151,7 @@ def test_a_page_of_public_code_checks_a_proof(rotated: tuple[Log, Evidence], tmp
             code, told = checked(proof, tmp_path, *words)
             assert code == 0 and f"holds: LOG_0 {sequence} of 37" in told, told
             assert log[PARTITION][sequence - 1].data.decode() in told
-    assert len(CHECKER.read_text().splitlines()) <= 135, "so short that it is read before it is run"
+    assert len(CHECKER.read_text().splitlines()) <= 140, "so short that it is read before it is run"
 
 
 @pytest.mark.parametrize("harm", ["data", "sequence", "subject", "path", "root", "signature", "key", "size", "missing"])
@@ -211,3 +212,74 @@ def test_two_keys_of_one_fingerprint_are_not_trusted(tmp_path: Path) -> None:
     assert "is the name of two keys" in Auditor(twice).examine(log).findings[0].detail
     proof = {**prove(log[PARTITION], whole, PARTITION, 7), "keys": msgspec.to_builtins(twice.keys)}
     assert checked(proof, tmp_path)[0] == 1
+
+
+def heir_of(old: Ed25519PrivateKey, key: Ed25519PrivateKey, upto: int) -> RingKey:
+    """A key that another endorses as the one that replaces it."""
+    heir = msgspec.structs.replace(ring_key(key), replaces=ring_key(old).id, upto={PARTITION: upto})
+    return msgspec.structs.replace(heir, endorsement=old.sign(endorsed_text(heir)).hex())
+
+
+@pytest.mark.parametrize("how", ["endorses another key", "voids the one that replaced it", "goes by its short name"])
+def test_a_stolen_key_that_had_been_replaced_signs_nothing_by_what_is_added_to_the_ring(
+    how: str, tmp_path: Path
+) -> None:
+    stolen, right, own = key_of(1), key_of(2), key_of(3)
+    ring, forged = (ring_key(stolen), heir_of(stolen, right, 10)), log_of(30, world=b"forged")
+    evidence, alias = evidence_of(forged, stolen), ring[0]
+    match how:
+        case "endorses another key":
+            evidence, alias = evidence_of(forged, own), heir_of(stolen, own, 30)
+        case "voids the one that replaced it":
+            alias = msgspec.structs.replace(heir_of(stolen, own, 30), endorsement="00" * 64)
+        case _:
+            alias = msgspec.structs.replace(ring[0], id=ring[0].id[:16])
+            heads = {name: msgspec.structs.replace(head, key=alias.id) for name, head in evidence.heads.items()}
+            evidence = msgspec.structs.replace(evidence, heads=heads)
+    for keys in ((*ring, alias), (ring[0], alias, ring[1])):
+        harmed = msgspec.structs.replace(evidence, keys=keys)
+        for pins in ((), (ring[0].id,), (ring[0].id, ring[1].id)):
+            found = {(one.stream, one.what) for one in Auditor(harmed, pins).examine(forged).findings}
+            assert (PARTITION, "checkpoint") in found, pins
+        proof = prove(forged[PARTITION], harmed, PARTITION, 7)
+        assert checked(proof, tmp_path, ring[0].id)[0] == 1
+    whole = msgspec.structs.replace(evidence_of(forged, right), keys=(*ring, alias))
+    if how != "goes by its short name":
+        assert Auditor(whole, (ring[1].id,)).examine(forged).findings == (), "the right one can be named"
+
+
+def test_whatever_is_no_proof_is_one_message_and_what_can_not_be_shown_is_escaped(tmp_path: Path) -> None:
+    log = log_of(20)
+    evidence = evidence_of(log, key_of(1))
+    proof = json.loads(json.dumps(prove(log[PARTITION], evidence, PARTITION, 7)))
+    no_key = {**proof["keys"][0], "upto": 5}
+    for field, value in (("stream", 5), ("subject", None), ("message_id", {}), ("keys", [no_key]), ("keys", [])):
+        code, told = checked({**proof, field: value}, tmp_path)
+        assert code == 1 and told.startswith("DOES NOT HOLD: it is not a complete proof"), told
+    path = tmp_path / "proof.json"
+    for data in (b"", b"{", b"\xff", b"[" * 100_000):
+        path.write_bytes(data)
+        code, told = ran(str(path))
+        assert code == 1 and "DOES NOT HOLD" in told and "Traceback" not in told
+    for words in ((), (str(tmp_path / "nowhere"),)):
+        code, told = ran(*words)
+        assert code == 2 and "name the file of a proof" in told and "Traceback" not in told
+    log[PARTITION][6] = msgspec.structs.replace(log[PARTITION][6], data=b"\xff\x1b[2Jholds: all of it")
+    proof = prove(log[PARTITION], evidence_of(log, key_of(1)), PARTITION, 7)
+    code, told = checked(proof, tmp_path)
+    assert code == 0 and "\x1b" not in told and "holds: LOG_0 7 of 20" in told, told
+
+
+def test_a_stream_whose_checkpoint_was_taken_away_is_found_by_whoever_names_a_key() -> None:
+    log, forged = log_of(20), log_of(20, world=b"forged")
+    evidence = evidence_of(log, key_of(1))
+    for gone in ({PARTITION}, set(evidence.heads)):
+        harmed = msgspec.structs.replace(
+            evidence, heads={name: head for name, head in evidence.heads.items() if name not in gone}
+        )
+        found = Auditor(harmed, (evidence.keys[0].id,)).examine(forged).findings
+        assert {(one.stream, one.what) for one in found} == {(name, "checkpoint") for name in gone}
+        assert "nobody whom you trust has signed any" in found[0].detail
+    assert Auditor(evidence, (evidence.keys[0].id,)).examine(log).findings == (), (
+        "of CONTROL nothing is there to be signed"
+    )
