@@ -62,7 +62,7 @@ def import_pods(
         Path | None, typer.Option(help="Or a file with rules, in the form of Kueue's importer.")
     ] = None,
     add_labels: Annotated[str, typer.Option(help="KEY=VALUE[,KEY=VALUE]: labels that pods and Workloads get.")] = "",
-    kubeconfig: Annotated[str, typer.Option(help="The cluster.")] = "",
+    kubeconfig: Annotated[str, typer.Option(help="The cluster; KUBECONFIG else.")] = "",
     context: Annotated[str, typer.Option(help="The context of that kubeconfig.")] = "",
     config: Annotated[Path | None, typer.Option(help="Kueue's Configuration file, if there is one.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run/--no-dry-run", help="Only check, and say what is wrong.")] = True,
