@@ -27,6 +27,7 @@ from services.watcher.fields.problems import Refused
 
 GROUP, VERSION = "kueue.x-k8s.io", "v1beta2"
 PODS = Resource(plural="pods", kind="Pod")
+NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False)
 NODES = Resource(plural="nodes", kind="Node", namespaced=False)
 PRIORITY_CLASSES = Resource(group="scheduling.k8s.io", plural="priorityclasses", kind="PriorityClass", namespaced=False)
 WORKLOADS = Resource(group=GROUP, version=VERSION, plural="workloads", kind="Workload")
@@ -36,6 +37,9 @@ FLAVORS = Resource(group=GROUP, version=VERSION, plural="resourceflavors", kind=
 IMPORTED = "Imported"
 _MAIN = "main"
 _OVER = ("Succeeded", "Failed")
+_DRAINS = "HoldAndDrain"
+SET_LABELS = frozenset({QUEUE_NAME, MANAGED, JOB_UID})
+"""The labels that say whose a pod or a Workload is."""
 
 
 class MappingRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,8 +82,13 @@ class ImportTargets(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def found_pods(client: KubeClient, namespaces: Sequence[str]) -> list[JsonObject]:
-    """The pods of namespaces that have not ended, are not being deleted and that no queue manages."""
-    pods = [one for space in namespaces for one in await _all(client, PODS, space)]
+    """The pods of namespaces that have not ended, are not being deleted and that no queue manages.
+
+    Raises `ObjectMissing` where there is no such namespace, since a list of its pods is merely empty.
+    """
+    for space in namespaces:
+        await client.get(NAMESPACES, "", space)
+    pods = [one for space in dict.fromkeys(namespaces) for one in await _all(client, PODS, space)]
     return [one for one in pods if _is_candidate(one)]
 
 
@@ -145,6 +154,9 @@ def _planned(pod: JsonObject, queue: str, around: ImportTargets, settings: Setti
     cluster_queue = around.cluster_queues.get(name)
     if cluster_queue is None:
         return stays(f"LocalQueue {queue} leads to ClusterQueue {name}, which is not there")
+    for kind, value in (("LocalQueue", local), ("ClusterQueue", cluster_queue)):
+        if object_at(value, "spec").get("stopPolicy") == _DRAINS:  # It would be ended as soon as it is in.
+            return stays(f"{kind} {value['metadata']['name']} is stopped, and stops what runs in it: resume it first")
     named = object_at(pod, "spec").get("priorityClassName")
     if named and named not in around.classes:
         return stays(f"there is no PriorityClass {named}")

@@ -8,10 +8,9 @@ from rich.console import Console
 from ops.cli.audit.auditing import AuditSource, examined, found_of
 from ops.cli.failures import known_failures
 from ops.cli.log_reading import opened_log
-from ops.files.whole_file import write_whole
 from ops.production.archive.proof.evidence import load_evidence
 from ops.queries.billing.month_report import MonthReport, month_report
-from ops.queries.billing.problems import BillRefused
+from ops.queries.billing.problems import BillRefused, put
 from ops.queries.billing.report_pages import html, pdf
 from ops.terminal.form import AnswerForm, form_of
 
@@ -32,7 +31,7 @@ def run_report(source: AuditSource, month: str, out: Path, *, console: Console) 
             audit = examined(found, evidence)
         with opened_log(source) as entries:
             report = month_report(entries, month, audit)
-        write_whole(out, _WRITERS[out.suffix](report))
+        put(out, _WRITERS[out.suffix](report))
         console.print(f"{out}: {report.standing}", highlight=False)
         outcome.code = 0 if report.sound else 1
     return outcome.code

@@ -11,8 +11,7 @@ from events.subjects import CONTROL
 from ops.cli.audit.auditing import AuditSource, examined, found_of
 from ops.cli.failures import known_failures
 from ops.cli.log_reading import archive_of, bus_of, opened_log
-from ops.files.reading import json_of
-from ops.files.whole_file import write_whole
+from ops.files.reading import bytes_of, json_of
 from ops.production.archive.data_sets import DataSetWriter
 from ops.production.archive.history import read_everything
 from ops.production.archive.proof.approvers import add, approved, approvers_in, check_approvals, make_key
@@ -20,7 +19,7 @@ from ops.production.archive.proof.evidence import load_evidence
 from ops.production.process.clock import ScaledClock
 from ops.queries.billing.closed_months import Entries, closings, drawn_up, invoice_of, upto
 from ops.queries.billing.entering import enter
-from ops.queries.billing.problems import BillRefused
+from ops.queries.billing.problems import BillRefused, put
 from ops.terminal.form import AnswerForm, print_answer
 from projections.billing.cards.reconcile import reconcile
 from projections.billing.ledger import Ledger
@@ -33,7 +32,7 @@ def run_draft(source: AuditSource, month: str, file: Path, *, author: str, reaso
         with opened_log(source) as entries:
             event, ledger = drawn_up(entries, month, author=author, reason=reason)
             _check_books(ledger, month)
-        write_whole(file, msgspec.json.format(msgspec.json.encode(event), indent=2))
+        put(file, msgspec.json.format(msgspec.json.encode(event), indent=2))
         _show(event, console)
         console.print(f"written to {file}: two approvers sign it with `kuelog bill approve {file}`", highlight=False)
         outcome.code = 0
@@ -44,7 +43,7 @@ def run_approve(file: Path, name: str, key: Path, *, console: Console) -> int:
     """Sign a statement."""
     with known_failures() as outcome:
         event = approved(_read(file), name, key)
-        write_whole(file, msgspec.json.format(msgspec.json.encode(event), indent=2))
+        put(file, msgspec.json.format(msgspec.json.encode(event), indent=2))
         _show(event, console)
         outcome.code = 0
     return outcome.code
@@ -144,10 +143,9 @@ def _check_still(entries: Entries, event: MonthClosed, data_set: DataSetWriter) 
 
 
 def _read(file: Path) -> MonthClosed:
-    try:
-        return json_of(file.read_bytes(), MonthClosed, file)
-    except FileNotFoundError as missing:
-        raise BillRefused(f"{file} is not there: `kuelog bill close MONTH --statement {file}` writes it") from missing
+    if not file.exists():
+        raise BillRefused(f"{file} is not there: `kuelog bill close MONTH --statement {file}` writes it")
+    return json_of(bytes_of(file), MonthClosed, file)
 
 
 def _show(event: MonthClosed, console: Console) -> None:

@@ -72,9 +72,10 @@ def refuse(problem: str) -> typer.Exit:
 async def changed(
     client: KubeClient, noun: Noun, namespace: str, name: str, patch: JsonObject, dry_run: DryRun
 ) -> JsonObject:
-    """Merge a patch, or only see what would come of it."""
+    """Merge a patch of fields that hold no objects, or only see what would come of it."""
     if dry_run is DryRun.CLIENT:
-        return await client.get(noun.resource, namespace, name)
+        found = await client.get(noun.resource, namespace, name)
+        return {**found, **{part: {**(found.get(part) or {}), **fields} for part, fields in patch.items()}}
     return await client.request("PATCH", path_of(noun.resource, namespace, name) + _query(dry_run), patch, form=MERGE)
 
 

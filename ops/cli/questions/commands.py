@@ -250,11 +250,11 @@ def whatif(
 
     Both runs are played, with the change and without it; the recorded waiting time stands beside them.
 
-    Example: kuelog whatif --set 'clusterqueue/research:spec.resourceGroups[0].flavors[gpu-v100-32gb].resources[nvidia.com/gpu].nominalQuota=320'
+    Example: kuelog whatif --set 'clusterqueue/research:spec.resourceGroups[0].flavors[0].resources[0].nominalQuota=320'
 
     Example: kuelog whatif --remove clusterqueue/production --at +20s
 
-    Example: kuelog whatif --more node/gpu-v100-0=2 --set workload/team/job-x:spec.priority=100
+    Example: kuelog whatif --more node/gpu-v100-1=2
 
     Example: kuelog whatif --submit -f job.yaml
 

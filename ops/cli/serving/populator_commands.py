@@ -25,7 +25,7 @@ def populator(
     ] = "",
     once: Annotated[bool, typer.Option("--once", help="Make what is missing now, and end.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what is missing now.")] = False,
-    kubeconfig: Annotated[str, typer.Option(help="The cluster.")] = "",
+    kubeconfig: Annotated[str, typer.Option(help="The cluster; KUBECONFIG else.")] = "",
     context: Annotated[str, typer.Option(help="The context of that kubeconfig.")] = "",
 ) -> None:
     """Make a LocalQueue of one name in each namespace that a ClusterQueue selects, until Ctrl-C or SIGTERM; it deletes none.

@@ -265,8 +265,9 @@ class KubeConfigMissing(Exception):
 
 
 async def connect(kubeconfig: str = "", context: str = "", *, service: str = "") -> KubeClient:
-    """A client for a kubeconfig, or for the cluster that this process runs in. Raises `KubeConfigMissing`."""
+    """A client for a kubeconfig, for that of KUBECONFIG, or for the cluster that this process runs in. Raises `KubeConfigMissing`."""
     configuration = kube.Configuration()
+    kubeconfig = kubeconfig or os.environ.get("KUBECONFIG", "")
     try:
         if kubeconfig:
             await _load(kubeconfig, context, configuration)

@@ -93,6 +93,8 @@ def _closed() -> duckdb.DuckDBPyConnection:
 def _ask(connection: duckdb.DuckDBPyConnection, sql: str) -> Rows:
     try:
         connection.execute(_VIEWS)
+        if not connection.extract_statements(sql):
+            raise QueryRefused("nothing is asked: write a SELECT")
         answer = connection.execute(sql)
         return Rows([column[0] for column in answer.description or ()], answer.fetchall())
     except duckdb.Error as problem:

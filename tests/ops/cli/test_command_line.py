@@ -136,6 +136,7 @@ def test_a_change_is_played_and_told(demo: Path) -> None:
         (("explain", "x/y", "--at", "yesterday"), "is no time"),
         (("history", "clusterqueue/x"), "the log knows no clusterqueue x; it knows production, research"),
         (("log", "show", "--stream", "NEWS"), "there is no stream NEWS"),
+        (("audit", "query", " -- nothing"), "nothing is asked: write a SELECT"),
         (("whatif",), "nothing is changed"),
         (("whatif", "--set", "clusterqueue/x:spec.y=1"), "there is no clusterqueue x"),
         (("whatif", "--remove", "card/x"), "there is no card x on the log"),
@@ -290,6 +291,22 @@ def test_what_is_not_there_is_one_message_that_says_so(words: tuple[str, ...], s
     assert done.stdout == ""
     assert done.stderr.startswith(says)
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff\xfe", b"{", b"[]", b"contexts: 3\ncurrent-context: x\n"])
+def test_a_kubeconfig_that_is_none_is_one_message(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "config").write_bytes(data)
+    done = kuelog("list", "workload", "--kubeconfig", str(tmp_path / "config"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: no Kubernetes cluster: ") and "Traceback" not in done.stderr
+
+
+def test_the_kubeconfig_of_the_environment_is_taken_where_none_is_named() -> None:
+    command = [sys.executable, "-m", "ops.cli.main", "adopt", "--dry-run"]
+    around = {**os.environ, "KUBECONFIG": "/nowhere"}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False, env=around)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: no Kubernetes cluster: there is no file /nowhere. Name one with --kubeconfig")
 
 
 def test_a_manifest_that_is_not_there_is_told_as_that() -> None:

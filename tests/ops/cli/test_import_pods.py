@@ -1,5 +1,6 @@
 """Pods that run and that nobody manages are brought into queues: they run on, count, and make the next one wait."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +11,12 @@ from typer.testing import CliRunner
 
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
+from ops.cli import import_pods
 from ops.cli.import_pods import imported
 from ops.cli.main import app
-from ops.production.pod_import import ImportTargets, MappingRule, planned
+from ops.production.pod_import import ImportTargets, MappingRule, carry_out, planned
 from ops.production.process.clock import ScaledClock
+from services.runtime.cluster_port import ObjectMissing
 from tests.ops.cli.test_adopt import left, until
 from tests.ops.production.deploy.small_cluster import platform
 from tests.stage.cluster import Cluster
@@ -68,6 +71,19 @@ def test_what_keeps_a_pod_from_being_brought_in_is_said_of_each() -> None:
     replicated = pod("p")
     replicated["metadata"]["ownerReferences"] = [{**JOB, "apiVersion": "apps/v1", "kind": "ReplicaSet"}]
     assert problem(replicated) == ""
+
+
+@pytest.mark.parametrize("kind", ["LocalQueue", "ClusterQueue"])
+def test_a_pod_is_not_brought_into_a_queue_that_would_end_it(kind: str) -> None:
+    there = around()
+    tables = {"LocalQueue": there.local_queues, "ClusterQueue": there.cluster_queues}
+    (value,) = tables[kind].values()
+    value["spec"]["stopPolicy"] = "HoldAndDrain"
+    name = value["metadata"]["name"]
+    (one,) = planned([pod("p")], RULES, there, SettingsObserved())
+    assert one.problem == f"{kind} {name} is stopped, and stops what runs in it: resume it first"
+    value["spec"]["stopPolicy"] = "Hold"
+    assert planned([pod("p")], RULES, there, SettingsObserved())[0].problem == ""
 
 
 def test_rules_are_taken_in_order_and_may_ask_for_a_class() -> None:
@@ -162,10 +178,61 @@ async def test_where_one_can_not_be_brought_in_none_is(cluster_with: Make, tmp_p
         assert not found.cluster.of("workloads.kueue.x-k8s.io")
 
 
+SIMPLE = ["--queuelabel", "src", "--queuemapping", "a=lq"]
+
+
+async def test_namespaces_are_named_together_and_one_that_is_not_there_is_no_answer_without_pods(
+    cluster_with: Make, tmp_path: Path, clock: ScaledClock
+) -> None:
+    async with left(cluster_with, tmp_path, clock) as found:
+        await found.cluster.add(pod("good"))
+        await found.cluster.add(pod("other", src="nowhere"))
+        rules = tmp_path / "rules.yaml"
+        rules.write_text("- {match: {labels: {src: a}}, toLocalQueue: lq}\n- {match: {}, skip: true}\n")
+
+        async def asked(spaces: str) -> Any:
+            words = ["import-pods", "--kubeconfig", str(found.cluster.kubeconfig), "-n", spaces]
+            return await asyncio.to_thread(
+                CliRunner().invoke, app, [*words, "--queuemapping-file", str(rules), "-o", "json"]
+            )
+
+        done = await asked("default,team,team")
+        assert done.exit_code == 0, done.output
+        assert [one["pod"] for one in json.loads(done.stdout)["pods"]] == ["team/good"], "the rest is left out"
+        done = await asked("team,nowhere")
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert "nowhere" in done.stderr and "not found" in done.stderr
+
+
+async def test_a_pod_that_is_gone_meanwhile_keeps_nobody_else_out(
+    cluster_with: Make, tmp_path: Path, clock: ScaledClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with left(cluster_with, tmp_path, clock) as found:
+        for name in ("first", "second"):
+            await found.cluster.add(pod(name))
+
+        async def but_first(client: Any, one: Any, add: Any, at: Any) -> None:
+            if one.pod == "team/first":
+                raise ObjectMissing('pods "first" not found')
+            await carry_out(client, one, add, at)
+
+        monkeypatch.setattr(import_pods, "carry_out", but_first)
+        where = str(found.cluster.kubeconfig), ""
+        told = await imported(["team"], RULES, {}, SettingsObserved(), where, dry_run=False)
+        assert [one.problem for one in told.pods] == ['pods "first" not found', ""]
+        assert (told.dry_run, told.failed) == (False, 1)
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         ([], "name --queuelabel and --queuemapping"),
+        (["--queuelabel", "src", "--queuemapping-file", "rules.yaml"], "leave out --queuelabel and --queuemapping"),
+        (["--queuemapping-file", "typo.yaml"], "rule 1 has the unknown field lables"),
+        (["--queuemapping-file", "bare.yaml"], "rule 1 needs match: with labels or priorityClassName, or {} for all"),
+        (["--queuemapping-file", "value.yaml"], "rule 1 needs text for names and values of labels"),
+        ([*SIMPLE, "--add-labels", "a b=c"], "'a b': a name holds letters"),
+        ([*SIMPLE, "--add-labels", "kueue.x-k8s.io/queue-name=b"], "queue-name is set by the import itself"),
         (["--queuelabel", "src", "--queuemapping", "a"], "is not of the form KEY=VALUE"),
         (["--queuemapping-file", "rules.yaml"], "rule 2 needs one of toLocalQueue and skip"),
     ],
@@ -176,5 +243,8 @@ def test_a_mistake_in_the_mapping_is_named(
     monkeypatch.chdir(tmp_path)
     rules = "- {match: {labels: {src: a}}, toLocalQueue: lq}\n- match: {priorityClassName: x}\n"
     (tmp_path / "rules.yaml").write_text(rules)
+    (tmp_path / "typo.yaml").write_text("- {match: {lables: {src: a}, priorityClassName: x}, toLocalQueue: lq}\n")
+    (tmp_path / "bare.yaml").write_text("- {toLocalQueue: lq}\n")
+    (tmp_path / "value.yaml").write_text("- {match: {labels: {src: true}}, toLocalQueue: lq}\n")
     done = CliRunner().invoke(app, ["import-pods", "-n", "team", *words])
     assert done.exit_code == 2 and told in " ".join(done.output.replace("│", " ").split())

@@ -1,6 +1,7 @@
 """What every command of a terminal does: its version, standard input as `-`, whole lines into a pipe, and exit codes."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -152,6 +153,12 @@ def test_each_question_to_a_log_that_is_not_there_ends_with_2_and_one_message(wo
     done = CliRunner().invoke(app, [*words, *needed, "--data", "nowhere", "-o", "json"])
     assert (done.exit_code, done.stdout) == (2, ""), done.output
     assert done.stderr.count("error:") == 1 and "nowhere" in done.stderr or words == ("whatif",)
+
+
+@pytest.mark.parametrize("words", FOUND, ids=" ".join)
+def test_no_help_has_brackets_that_its_markup_would_swallow(words: tuple[str, ...]) -> None:
+    texts = [FOUND[words].help or "", *(str(getattr(one, "help", "") or "") for one in FOUND[words].params)]
+    assert [text for text in texts if re.search(r"\[[a-z#/@][^\[]*?\]", text)] == []
 
 
 COMPLETED = {

@@ -53,6 +53,21 @@ def test_a_month_is_closed_by_two_people(tmp_path: Path) -> None:
     _what_was_billed_outlives_the_log_that_it_was_billed_from(tmp_path, text, data)
 
 
+def test_a_statement_that_is_no_file_is_one_clear_message(tmp_path: Path) -> None:
+    day = three_months(1, ("2026-09", "2026-10"))
+    data, folder = ("--data", str(tmp_path / "run")), str(tmp_path)
+    asyncio.run(stored(tmp_path / "run", day.entries))
+    assert told("audit", "checkpoint", *data)[0] == 0
+    for words, problem in (
+        (("close", "2026-09", *data, "--statement", folder), f"error: {folder} can't be written: Is a directory"),
+        (("close", "2026-09", *data, "--approved", folder), f"error: {folder}: Is a directory"),
+        (("approve", folder, "--name", "ann", "--key", "k"), f"error: {folder}: Is a directory"),
+        (("report", "2026-09", *data, "--out", f"{folder}/no/r.json"), "r.json can't be written: No such file"),
+    ):
+        code, _, text = told("bill", *words)
+        assert code == 2 and problem in text
+
+
 def _what_was_billed_outlives_the_log_that_it_was_billed_from(tmp_path: Path, text: str, data: tuple[str, ...]) -> None:
     """Of another log, which comes to something else for the same month, as it might under a later version."""
     month = ("bill", "--from", "2026-09", "--to", "2026-10", "-o")

@@ -109,6 +109,8 @@ async def test_a_queue_is_stopped_and_goes_on(kubectl: Kubectl) -> None:
         "clusterqueue.kueue.x-k8s.io/team stopped\n"
     )
     assert kubectl.object("clusterqueues", "team")["spec"]["stopPolicy"] == "Hold"
+    shown = await kubectl.ask("stop", "localqueue", "team", "--dry-run", "client", "-o", "json")
+    assert json.loads(shown)["spec"] == {"clusterQueue": "team", "stopPolicy": "HoldAndDrain"}
     await kubectl.ask("stop", "localqueue", "team", "--dry-run", "server")
     assert "stopPolicy" not in kubectl.object("localqueues", "team", "default")["spec"]
     assert await kubectl.ask("resume", "clusterqueue", "team") == "clusterqueue.kueue.x-k8s.io/team resumed\n"
