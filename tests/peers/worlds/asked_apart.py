@@ -5,7 +5,7 @@ import re
 from tests.peers.worlds.difference import Difference
 from tests.peers.worlds.drawn import World
 from tests.peers.worlds.seen import Seen
-from tests.peers.worlds.standing import evictions, holds
+from tests.peers.worlds.standing import are_flavors_of_one, evictions, holds
 
 _SAID_BEFORE = r"(Reset to Pending after eviction\. Previously|Retrying after (failure|booking expired)): .*"
 
@@ -23,10 +23,8 @@ class AskedApart:
                 return "left request"
             case ("asked", workload, *_) if one.there is None and _runs(workload, there) and _runs(workload, here):
                 return "request of who runs"
-            case ("asked", _, "templates", _, "pods", "labels" | "annotations") if one.there is None:
-                return "template of pods"
-            case ("asked", _, "templates", _, "pods", "schedulingGates") if one.here is None:
-                return "asked with gates"
+            case ("asked", _, "templates", _, "pods", *field):
+                return _of_template(field, one, here)
             case ("workloads", _, "checks", check) if self._is_ours(check) and one.there and one.here:
                 return _of_check(one.there, one.here, said)
             case ("workloads", _, "updates", check) if self._is_ours(check) and one.there and one.here:
@@ -40,6 +38,19 @@ class AskedApart:
 
     def _is_ours(self, check: str) -> bool:
         return check.startswith(f"{self._world.space}-n")
+
+
+def _of_template(field: list[str], one: Difference, here: Seen) -> str:
+    """The name of a difference of the pods that are asked for."""
+    match field:
+        case ["labels" | "annotations"] if one.there is None:
+            return "template of pods"
+        case ["schedulingGates"] if one.here is None:
+            return "asked with gates"
+        case ["nodeSelector", _] if are_flavors_of_one(one.there, one.here, here):
+            return "order of flavors"
+        case _:
+            return ""
 
 
 def _needs_nodes(workload: str, there: Seen, here: Seen) -> bool:

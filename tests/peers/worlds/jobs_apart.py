@@ -6,7 +6,7 @@ from events.api.labels import POD_GROUP_NAME
 from tests.peers.worlds.difference import Difference
 from tests.peers.worlds.drawn import World, job_named
 from tests.peers.worlds.seen import Seen
-from tests.peers.worlds.standing import lacks_pods, resizings
+from tests.peers.worlds.standing import are_flavors_of_one, lacks_pods, resizings
 
 _NOT_COMPARED = (("template", "nodeSelector"), ("template", "labels"))
 _MADE_ANEW = ("Admitted", "Evicted", "Preempted", "Requeued", "PodsReady")
@@ -73,15 +73,9 @@ def _has_two_flavors(name: str, there: Seen) -> bool:
 
 def _of_places(name: str, one: Difference, there: Seen, here: Seen) -> str:
     """The name of a difference of where a pod may run."""
-    if _are_flavors_of_one(one, here):
+    if are_flavors_of_one(one.there, one.here, here):
         return "order of flavors"
     return "order of pods" if _are_placed_alike(name, there, here) else ""
-
-
-def _are_flavors_of_one(one: Difference, here: Seen) -> bool:
-    """Whether both sides name a flavor of the same pod set, which has more than one."""
-    pods = (found for workload in here["workloads"].values() for found in workload["pods"].values())
-    return one.there != one.here and any({one.there, one.here} <= set(found["flavors"].values()) for found in pods)
 
 
 def _was_evicted(name: str, there: Seen) -> bool:

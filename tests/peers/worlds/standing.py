@@ -89,6 +89,12 @@ def strategy(world: World, door: str) -> str:
     return queues.get(name, {}).get("queueingStrategy", "BestEffortFIFO")
 
 
+def are_flavors_of_one(there: str, here: str, seen: Seen) -> bool:
+    """Whether these are two flavors of the same pod set, each of another resource."""
+    pods = (found for workload in seen["workloads"].values() for found in workload["pods"].values())
+    return there != here and any({there, here} <= set(found["flavors"].values()) for found in pods)
+
+
 def lacks_pods(one: Seen) -> bool:
     """Whether it is a group that waits until its pods are replaced."""
     return one["conditions"].get("WaitingForReplacementPods", [""])[0] == "True"
