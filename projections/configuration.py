@@ -21,6 +21,7 @@ from events.quota import (
 )
 from events.settings import SettingsObserved
 from events.topology import TopologyObserved
+from projections.limit_ranges import NamespaceLimits
 from projections.object_versions import ObjectVersions
 from projections.work_queue import WorkQueue
 
@@ -67,6 +68,7 @@ class ConfigurationObjects:
     def __init__(self) -> None:
         for table in TABLES.values():
             setattr(self, table, {})
+        self.limits: dict[str, NamespaceLimits] = {}
 
 
 class Configuration(Protocol):
@@ -87,6 +89,8 @@ class Configuration(Protocol):
     priority_classes: dict[str, PriorityClassObserved]
     """By kind and name: those of workloads and those of pods may have the same name."""
     limit_ranges: dict[str, LimitRangeObserved]
+    limits: dict[str, NamespaceLimits]
+    """The same by namespace, with what they say together."""
     multikueue_configs: dict[str, MultiKueueConfigObserved]
     multikueue_clusters: dict[str, MultiKueueClusterObserved]
     runtime_classes: dict[str, RuntimeClassObserved]

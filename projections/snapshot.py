@@ -42,6 +42,7 @@ from projections.devices.holdings.card_holdings import Holding
 from projections.devices.registration.card_health import CardHealth
 from projections.fair_sharing.ledger import Entered, UsageRecord
 from projections.json_in_pieces import fields_as_json, rows_as_json
+from projections.limit_ranges import put_limit_range
 from projections.object_versions import SavedVersion
 from projections.preemption.protection_by_time import begin_protection
 from projections.queues.order import place_of
@@ -279,6 +280,8 @@ def _world_of(tables: Tables, workloads: Iterable[SavedWorkload]) -> World:  # n
         world.quota.set_cluster_queue(queue)
     for key, local in world.local_queues.items():
         world.local_queues_of.setdefault(local.cluster_queue, {})[key] = None
+    for limits in world.limit_ranges.values():
+        put_limit_range(world.limits, world.trail, limits.namespace, limits.name, limits)
     for key, request in world.provisioning_requests.items():
         world.provisioning_of.setdefault(request.workload, {})[key] = None
     for registered in tables.registered.values():

@@ -40,6 +40,7 @@ from projections.folds.changed_configuration import (
     review_multikueue,
 )
 from projections.folds.refused_objects import accept, refuse
+from projections.limit_ranges import put_limit_range
 from projections.log_position import LogPosition
 from projections.partitions.homes import is_placed_here
 from projections.queues.enqueue import line_up_refused
@@ -132,6 +133,7 @@ def evolve_objects(world: World, event: ObjectEvent, position: LogPosition) -> N
         case LimitRangeObserved():
             accept(world, "LimitRange", event.namespace, event.name)
             put(world.limit_ranges, f"{event.namespace}/{event.name}", event)
+            put_limit_range(world.limits, world.trail, event.namespace, event.name, event)
             readjust(world, event.namespace)
         case ConfigurationObserved():
             _set_up(world, event)
@@ -288,6 +290,7 @@ def _remove(world: World, event: ObjectRemoved, position: LogPosition) -> None: 
             review_multikueue(world)
         case "LimitRange":
             drop(world.limit_ranges, spaced)
+            put_limit_range(world.limits, world.trail, event.namespace, event.name, None)
             readjust(world, event.namespace)
         case "ResourceQuota":
             _drop_card_quota(world, event)

@@ -83,7 +83,7 @@ def requested_by(world: DeviceState, queue: ClusterQueueObserved | None, workloa
     covers_pods = queue is not None and has_quota_of_pods(queue)
     return {
         one.name: pod_set_requests(
-            adjusted(world.limit_ranges, world.runtime_classes, workload.namespace, one),
+            adjusted(world.limits, world.runtime_classes, workload.namespace, one),
             max(one.count - workload.reclaimable.get(one.name, 0), 0),
             world.settings,
             covers_pods=covers_pods,

@@ -10,27 +10,19 @@ import msgspec
 
 from events.amount import Requests
 from events.pod_set import ContainerShape, PodSet, PodShape
-from events.quota import LimitRangeItem, LimitRangeObserved, RuntimeClassObserved
+from events.quota import RuntimeClassObserved
+from projections.limit_ranges import LimitRangeBounds, NamespaceLimits, bounds_of
 from projections.quota.effective_requests import pod_requests
 
 
-class LimitRangeBounds(msgspec.Struct, frozen=True, kw_only=True):
-    """The limit ranges of a namespace for containers, or for pods, as one: the narrowest bounds, the first defaults."""
-
-    minimum: Requests
-    maximum: Requests
-    default: Requests
-    default_request: Requests
-
-
 def adjusted_shape(
-    limit_ranges: Mapping[str, LimitRangeObserved],
+    limits: Mapping[str, NamespaceLimits],
     runtime_classes: Mapping[str, RuntimeClassObserved],
     namespace: str,
     shape: PodShape,
 ) -> PodShape:
     """The shape with defaults, with limits where requests are missing, and with its runtime class's overhead."""
-    bounds = bounds_of(limit_ranges, namespace, "Container")
+    bounds = bounds_of(limits, namespace, "Container")
     overhead = shape.overhead
     if not overhead and shape.runtime_class and shape.runtime_class in runtime_classes:
         overhead = runtime_classes[shape.runtime_class].overhead
@@ -44,54 +36,31 @@ def adjusted_shape(
 
 
 def adjusted(
-    limit_ranges: Mapping[str, LimitRangeObserved],
+    limits: Mapping[str, NamespaceLimits],
     runtime_classes: Mapping[str, RuntimeClassObserved],
     namespace: str,
     pod_set: PodSet,
 ) -> PodSet:
     """The pod set with its shape adjusted."""
-    return msgspec.structs.replace(
-        pod_set, shape=adjusted_shape(limit_ranges, runtime_classes, namespace, pod_set.shape)
-    )
+    return msgspec.structs.replace(pod_set, shape=adjusted_shape(limits, runtime_classes, namespace, pod_set.shape))
 
 
 def misfit(
-    limit_ranges: Mapping[str, LimitRangeObserved],
+    limits: Mapping[str, NamespaceLimits],
     runtime_classes: Mapping[str, RuntimeClassObserved],
     namespace: str,
     pod_sets: Iterable[PodSet],
 ) -> str:
     """Why the API server would reject these pods, whatever the quota, in Kueue's words; empty when it would accept them."""
-    shapes = [adjusted_shape(limit_ranges, runtime_classes, namespace, one.shape) for one in pod_sets]
+    shapes = [adjusted_shape(limits, runtime_classes, namespace, one.shape) for one in pod_sets]
     paths = [f"spec.podSets[{index}].template.spec" for index in range(len(shapes))]
     if above := [one for path, shape in zip(paths, shapes, strict=True) for one in _above_limits(shape, path)]:
         return f"resources validation failed: {_all_of(above)}"
-    containers, pods = (bounds_of(limit_ranges, namespace, kind) for kind in ("Container", "Pod"))
+    containers, pods = (bounds_of(limits, namespace, kind) for kind in ("Container", "Pod"))
     outside = [
         one for path, shape in zip(paths, shapes, strict=True) for one in _out_of_bounds(shape, path, containers, pods)
     ]
     return f"resources didn't satisfy LimitRange constraints: {_all_of(outside)}" if outside else ""
-
-
-def bounds_of(limit_ranges: Mapping[str, LimitRangeObserved], namespace: str, kind: str) -> LimitRangeBounds:
-    """The bounds and defaults of all limit ranges of a namespace together, for `kind` Container or Pod."""
-    bounds = LimitRangeBounds(minimum={}, maximum={}, default={}, default_request={})
-    for item in _items(limit_ranges, namespace, kind):
-        for resource, amount in item.minimum.items():
-            bounds.minimum[resource] = max(amount, bounds.minimum.get(resource, amount))
-        for resource, amount in item.maximum.items():
-            bounds.maximum[resource] = min(amount, bounds.maximum.get(resource, amount))
-        for table, defaults in ((bounds.default, item.default), (bounds.default_request, item.default_request)):
-            for resource, amount in defaults.items():
-                table.setdefault(resource, amount)
-    return bounds
-
-
-def _items(limit_ranges: Mapping[str, LimitRangeObserved], namespace: str, kind: str) -> Iterable[LimitRangeItem]:
-    for key in sorted(limit_ranges):
-        limits = limit_ranges[key]
-        if limits.namespace == namespace:
-            yield from (item for item in limits.items if item.kind == kind)
 
 
 def _filled(container: ContainerShape, bounds: LimitRangeBounds) -> ContainerShape:

@@ -40,7 +40,7 @@ def plan_with(world: QueueState, head: QueueHead, counts: Mapping[str, int]) -> 
             pod_set=pod_set,
             count=counts[pod_set.name],
             requests=pod_set_requests(
-                adjusted(world.limit_ranges, world.runtime_classes, head.workload.namespace, pod_set),
+                adjusted(world.limits, world.runtime_classes, head.workload.namespace, pod_set),
                 counts[pod_set.name],
                 world.settings,
                 covers_pods=covers_pods,
@@ -59,7 +59,7 @@ def plan_with(world: QueueState, head: QueueHead, counts: Mapping[str, int]) -> 
         allowed=(head.workload.spec.allowed_flavors or None) if enabled(settings, "ConcurrentAdmission") else None,
         fungibility=enabled(settings, "FlavorFungibility"),
     )
-    problem = misfit(world.limit_ranges, world.runtime_classes, head.workload.namespace, head.workload.spec.pod_sets)
+    problem = misfit(world.limits, world.runtime_classes, head.workload.namespace, head.workload.spec.pod_sets)
     return plan_of(world.quota, head.queue, world.flavors, asked, rules, problem=problem)
 
 

@@ -15,6 +15,8 @@ from services.queue_manager.reconcile import reconcile
 from services.runtime.partition.guard import guarded
 
 MOST_EVENTS = 200
+SHARE = 20
+"""After so many decisions about workloads of a namespace it is the turn of the others (docs/rules/log.md#turns-of-namespaces)."""
 
 
 class QueueManager:
@@ -26,24 +28,37 @@ class QueueManager:
         """Review every budget and every workload that something happened to; each decision is folded before the next one is made."""
         world.begin()
         events: list[Decision] = []
-        for scope in world.budget_work.take(self.name):
-            for event in news_of(world, scope, position.at):
-                evolve(world, event, position)
-                events.append(event)
-            use = untold(world, scope, position.at)
-            if use is not None:
-                evolve(world, use, position)
-                events.append(use)
+        _look_at_budgets(world, position, events)
+        space, since = "", 0
         for key in world.work.take(self.name):
-            workload = world.workloads.get(key)
-            if workload is None or is_aside(world.aside, self.name, Scope.WORKLOAD, key):
-                continue
-            decided = guarded(partial(reconcile, world, workload, position.at), self.name, workload=key)
-            for event in (decided,) if isinstance(decided, SetAside) else decided:
-                evolve(world, event, position)
-                events.append(event)
-                if isinstance(event, WorkloadQueued):
-                    world.work.mark_done(self.name, key)  # It is queued: there is nothing more to decide.
+            if (own := key.partition("/")[0]) != space:
+                space, since = own, len(events)
+            self._look_at(world, key, position, events)
             if len(events) >= MOST_EVENTS:
                 break
+            if len(events) - since >= SHARE:
+                world.work.let_others_first(self.name, key)
+                space = ""
         return events
+
+    def _look_at(self, world: World, key: str, position: LogPosition, events: list[Decision]) -> None:
+        workload = world.workloads.get(key)
+        if workload is None or is_aside(world.aside, self.name, Scope.WORKLOAD, key):
+            return
+        decided = guarded(partial(reconcile, world, workload, position.at), self.name, workload=key)
+        for event in (decided,) if isinstance(decided, SetAside) else decided:
+            evolve(world, event, position)
+            events.append(event)
+            if isinstance(event, WorkloadQueued):
+                world.work.mark_done(self.name, key)  # It is queued: there is nothing more to decide.
+
+
+def _look_at_budgets(world: World, position: LogPosition, events: list[Decision]) -> None:
+    for scope in world.budget_work.take(QueueManager.name):
+        for event in news_of(world, scope, position.at):
+            evolve(world, event, position)
+            events.append(event)
+        use = untold(world, scope, position.at)
+        if use is not None:
+            evolve(world, use, position)
+            events.append(use)

@@ -24,7 +24,7 @@ def request_of(world: DeviceState, workload: Workload, pod_set: PodSet, count: i
 
 def pods_asking(world: DeviceState, namespace: str, pod_set: PodSet, count: int, flavor: str) -> PlacementRequest:
     """The same for pods of no workload yet."""
-    shape = adjusted(world.limit_ranges, world.runtime_classes, namespace, pod_set).shape
+    shape = adjusted(world.limits, world.runtime_classes, namespace, pod_set).shape
     requests = pod_requests(shape)
     if gets_cards(world, pod_set):
         # What cards give is said by the cards: nodes do not offer their memory and cores, and HAMi's scheduler ignores all of it.

@@ -69,6 +69,7 @@ from events.quota import (
 from events.settings import QuotaCheckStrategy
 from events.timestamp import parse_timestamp
 from events.topology import TopologyObserved
+from events.whole_number import whole_number
 from services.runtime.cluster_port import Resource
 from services.watcher.fields.budget_text import (
     APPROVED_EXAMPLE,
@@ -124,12 +125,19 @@ def cluster_queue(value: JsonMapping) -> Fact:
         if spec.admission_scope
         else AdmissionMode.NONE,
         undeclared=annotated(meta, QUOTA_CHECK_STRATEGY, QuotaCheckStrategy, QuotaCheckStrategy.BLOCK_UNDECLARED),
-        max_concurrent=annotated(meta, MAX_CONCURRENT_WORKLOADS, int, None),
+        max_concurrent=annotated(meta, MAX_CONCURRENT_WORKLOADS, _number, None, 'a whole number, e.g. "7"'),
         budget=_budget(meta),
         concurrent=_concurrent(spec.concurrent_admission_policy),
         terminating=meta.deletion_timestamp is not None,
         held=is_held(meta),
     )
+
+
+def _number(text: str) -> int:
+    found = whole_number(text)
+    if found is None:
+        raise ValueError(text)
+    return found
 
 
 def _concurrent(policy: ConcurrentAdmissionSpec | None) -> ConcurrentAdmission | None:

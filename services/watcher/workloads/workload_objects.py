@@ -18,6 +18,7 @@ from events.json_object import JsonMapping, object_at, objects_at
 from events.pod_set import PodSet
 from events.timestamp import parse_timestamp
 from events.topology import DelayedTopology, SliceConstraint, TopologyPlacement, TopologyRequest
+from events.whole_number import signed_of_32_bits
 from events.workload import (
     AdoptedStatus,
     Condition,
@@ -154,11 +155,8 @@ def given_back_in(value: JsonMapping) -> str | None:
 
 
 def _boost(meta: ObjectMeta) -> int:
-    """The boost in the annotation; one that is no number counts as zero (docs/rules/queues.md#priority)."""
-    try:
-        return int((meta.annotations or {}).get(PRIORITY_BOOST, "0"))
-    except ValueError:
-        return 0
+    """The boost in the annotation; one that is no number of 32 bits counts as zero (docs/rules/queues.md#priority)."""
+    return signed_of_32_bits((meta.annotations or {}).get(PRIORITY_BOOST, "0")) or 0
 
 
 def _parent(meta: ObjectMeta) -> str:

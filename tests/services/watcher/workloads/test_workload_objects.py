@@ -124,3 +124,25 @@ def test_fewer_pods_than_none_are_never_given_back() -> None:
     state = workload_state(value)
     assert state.reclaimed == {"main": 0}
     assert state.adopted is not None and state.adopted.reclaimable == {"main": 0}
+
+
+@pytest.mark.parametrize(
+    ("text", "boost"),
+    [
+        ("7", 7),
+        ("+7", 7),
+        ("-7", -7),
+        ("-2147483648", -(2**31)),
+        ("2147483648", 0),
+        ("9" * 4000, 0),
+        ("1_000", 0),
+        ("٣", 0),
+        ("--7", 0),
+        ("-", 0),
+        ("", 0),
+    ],
+)
+def test_a_boost_is_a_number_of_32_bits_or_none(text: str, boost: int) -> None:
+    metadata = {"name": "w", "namespace": "team", "annotations": {"kueue.x-k8s.io/priority-boost": text}}
+    value: JsonObject = {"metadata": metadata, "spec": {"queueName": "q", "podSets": [{"name": "main"}]}}
+    assert workload_state(value).spec.priority_boost == boost
