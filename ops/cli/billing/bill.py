@@ -32,6 +32,7 @@ from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.reading import LogRead, ledger_of, seen
 from ops.terminal.console import terminal
 from ops.terminal.form import AnswerForm, form_of, print_answer
+from ops.terminal.legible import legible
 from projections.billing.cards.reconcile import Mismatch, reconcile
 from projections.billing.entries.entry import AnyEntry, DeviceEntry, QuotaEntry, Window
 from projections.billing.ledger import Ledger
@@ -144,7 +145,7 @@ def run_reconcile(asked: BillOptions, grain: Millis, *, output: AnswerForm, cons
             print_answer(plain, output)
         else:
             for one in wrong:
-                console.print(_describe(one), style="red", highlight=False)
+                console.print(legible(_describe(one)), style="red", highlight=False)
             agree = "used + idle + stranded + cordoned + unhealthy + lost = capacity x time, and tenants = cards"
             stretch = "hours" if grain == 3_600_000 else "stretches"  # noqa: PLR2004 - an hour
             console.print(f"{count} card-{stretch} checked: " + (f"{len(wrong)} disagree" if wrong else agree))
@@ -169,7 +170,7 @@ def run_correct(asked: BillOptions, event: CorrectionEntered, since: str, until:
 
         done, sequence = asyncio.run(correct())
         what = f"an amount of {done.amount}" if done.amount else f"entry {done.entry}"
-        console.print(f"{CONTROL}/{sequence}: {what} of {done.tenant} is corrected: {done.reason}", highlight=False)
+        console.print(f"{CONTROL}/{sequence}: {what} of {done.tenant} is corrected: {legible(done.reason)}", highlight=False)
         outcome.code = 0
     return outcome.code
 
@@ -203,7 +204,7 @@ def warn(ledger: Ledger, found: Bill, read: LogRead, window: Window, *, cluster:
         wrong += 1
         hours = decimal(length * 10_000 // 3_600_000, 4)
         stderr.print(
-            f"[yellow]warning:[/yellow] {of}no price for cards of flavor {flavor or '?'} (model {model}): {hours} GPU-hours "
+            f"[yellow]warning:[/yellow] {of}no price for cards of flavor {flavor or '?'} (model {legible(model)}): {hours} GPU-hours "
             "have no cost. Enter a price list with `kuelog price set -f FILE`",
             highlight=False,
         )
@@ -235,7 +236,7 @@ def warn(ledger: Ledger, found: Bill, read: LogRead, window: Window, *, cluster:
         )
     for one in reconcile(ledger.cards.book, ledger.entries).mismatches:
         wrong += 1
-        stderr.print(f"[red]alarm:[/red] {of}{_describe(one)}", highlight=False)
+        stderr.print(f"[red]alarm:[/red] {of}{legible(_describe(one))}", highlight=False)
     for skew in read.skewed:
         wrong += 1
         stderr.print(
