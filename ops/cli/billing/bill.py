@@ -15,7 +15,7 @@ from rich.progress import Progress
 from events.billing import CorrectionEntered
 from events.event import Millis
 from events.subjects import CONTROL
-from ops.cli.billing.form import BillForm
+from ops.cli.billing.form import BillForm, printed
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of, bus_of, opened_log
@@ -28,7 +28,7 @@ from ops.queries.billing.answer import asked_window, bill_answer, groups_of, per
 from ops.queries.billing.closed_months import check_closed, closings, corrected_entries
 from ops.queries.billing.entering import check_account, check_correction, check_tenant, enter
 from ops.queries.billing.period import time
-from ops.queries.billing.problems import BillRefused
+from ops.queries.billing.problems import BillRefused, put
 from ops.queries.billing.reading import LogRead, ledger_of, seen
 from ops.terminal.console import terminal
 from ops.terminal.form import AnswerForm, form_of, print_answer
@@ -102,7 +102,7 @@ def _as_billed(asked: BillOptions) -> bytes | None:
 
 def _hand_out(packed: bytes, out: Path | None) -> None:
     if out is not None and out.suffix == ".parquet":
-        text = io.TextIOWrapper(gzip.GzipFile(fileobj=io.BytesIO(packed)), newline="")
+        text = io.TextIOWrapper(gzip.GzipFile(fileobj=io.BytesIO(packed)), encoding="utf-8", newline="")
         rows = csv.reader(text)
         flat.write_focus_parquet(out, next(rows), rows)
     elif out is not None:
@@ -170,7 +170,9 @@ def run_correct(asked: BillOptions, event: CorrectionEntered, since: str, until:
 
         done, sequence = asyncio.run(correct())
         what = f"an amount of {done.amount}" if done.amount else f"entry {done.entry}"
-        console.print(f"{CONTROL}/{sequence}: {what} of {done.tenant} is corrected: {legible(done.reason)}", highlight=False)
+        console.print(
+            f"{CONTROL}/{sequence}: {what} of {done.tenant} is corrected: {legible(done.reason)}", highlight=False
+        )
         outcome.code = 0
     return outcome.code
 
@@ -269,18 +271,18 @@ def _write(
 ) -> None:
     match output:
         case BillForm.CSV:
-            sys.stdout.write(flat.write_csv(out, flat.columns(found), flat.lines(found)))
+            printed(flat.write_csv(out, flat.columns(found), flat.lines(found)))
         case BillForm.JSON | BillForm.YAML:
             text = form_of(bill_answer(ledger, found, read), AnswerForm(output))
             if out is None:
-                sys.stdout.write(text)
+                printed(text)
             else:
-                out.write_text(text)
+                put(out, text.encode())
         case BillForm.PARQUET if out is not None:
             flat.write_flat_parquet(out, found)
         case BillForm.FOCUS:
             rows = focus.rows(ledger, found.window, asked.billed_to)
-            sys.stdout.write(flat.write_focus(out, focus.names_of(ledger), rows))
+            printed(flat.write_focus(out, focus.names_of(ledger), rows))
         case _:
             tables.show_bill(ledger, found, console)
             console.print("as of " + ", ".join(f"{name} {last}" for name, last in read.upto.items()), style="dim")

@@ -100,7 +100,9 @@ def run_approver(source: AuditSource, name: str, public: str, *, console: Consol
     """Endorse a person's public key."""
     with known_failures() as outcome:
         one = add(Path(source.beside), name, public)
-        console.print(f"{legible(one.name)} may approve of months; the key {one.voucher} vouches for that", highlight=False)
+        console.print(
+            f"{legible(one.name)} may approve of months; the key {one.voucher} vouches for that", highlight=False
+        )
         outcome.code = 0
     return outcome.code
 
