@@ -271,7 +271,7 @@ class MonthClosed(Event, frozen=True, kw_only=True, tag="MonthClosed.v1"):
     sha256: str
     """Of the FOCUS data set as CSV, with its invoice ids."""
     form: int = 1
-    """Which columns that has: data sets of form 2 have more."""
+    """Which columns that has, and how a local queue is named: data sets of form 2 have more, and the queue that the decision knew."""
     reason: str = ""
     author: str
     approvals: tuple[Approval, ...] = ()

@@ -6,7 +6,7 @@ partitions fold alike is taken once. Nobody decides on such a world.
 Rule: docs/decisions/0084-questions-about-all-partitions.md
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -86,12 +86,12 @@ def _budgets(parts: Mapping[str, Tables], homes: Mapping[str, str]) -> dict[str,
         if home in parts:
             found.update({scope: parts[home].budgets[scope]} if scope in parts[home].budgets else {})
         else:
-            found[scope] = _added_up([part.budgets[scope] for part in parts.values() if scope in part.budgets])
+            found[scope] = _added_up([part.budgets[scope] for part in parts.values() if scope in part.budgets], parts)
     return found
 
 
-def _added_up(shares: Sequence[BudgetUsage]) -> BudgetUsage:
-    """What partitions have counted of one budget, all of it, and not what each has heard of the others besides.
+def _added_up(shares: Sequence[BudgetUsage], parts: Collection[str]) -> BudgetUsage:
+    """What partitions have counted of one budget, all of it, and what they have heard of those alone that are not among these parts.
 
     Of what was left over in earlier periods the least is meant.
     """
@@ -102,7 +102,7 @@ def _added_up(shares: Sequence[BudgetUsage]) -> BudgetUsage:
         least,
         amounts=_sums([one.amounts for one in now]),
         running=_sums([one.running for one in now]),
-        heard={},
+        heard={name: use for one in now for name, use in sorted(one.heard.items()) if name not in parts},
         said=NOTHING_USED,
     )
 

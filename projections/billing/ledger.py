@@ -82,7 +82,7 @@ class Ledger:
         """The time up to which the ledger is folded; prices and corrections that operators enter do not advance it."""
         self._settings = SettingsObserved()
         self._config = HAMI
-        self._workloads = BilledWorkloads()
+        self._workloads = BilledWorkloads(queues_as_named=scope.queues_as_named)
         self._attempts: dict[str, dict[int, Attempt]] = {}
         """By workload and number."""
         self._current: dict[str, Attempt] = {}

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from events.budget import Budget, BudgetPeriod
 from events.catalogue import AnyEvent
@@ -12,6 +13,7 @@ from events.quota import LocalQueueObserved, NamespaceObserved
 from ops.production.log.streams import streams_in
 from ops.queries.replay import fold_up
 from ops.sandbox.bench.day import played, small_day
+from projections.budgets.budget_usage import PartitionUse, used
 from projections.budgets.counting import usage_of
 from projections.composed import composed
 from projections.fair_sharing.ledger import UsageRecord
@@ -89,6 +91,16 @@ def test_a_budget_of_a_namespace_is_what_all_partitions_have_counted() -> None:
     assert together is not None and all(one is not None and one.amounts for one in used)
     name = "nvidia.com/gpu"
     assert together.amounts[name] == sum(one.amounts[name] for one in used if one is not None)
+
+
+def test_what_a_partition_that_is_not_among_them_has_told_of_a_budget_counts_once() -> None:
+    budget = Budget(period=BudgetPeriod.MONTH, limits={"nvidia.com/gpu": 100})
+    stories = decided(*QUEUES, NamespaceObserved(name="team", budget=budget))
+    use = PartitionUse(amounts={"nvidia.com/gpu": 5})
+    for story, other in zip(stories, ("LOG_1", "LOG_0"), strict=True):
+        known = story.world.budgets["Namespace/team"]
+        story.world.put_budget("Namespace/team", replace(known, heard={other: use, "LOG_2": use}))
+    assert used(whole(stories).budgets["Namespace/team"], "nvidia.com/gpu") == 5
 
 
 def test_a_job_that_is_understood_by_now_is_not_refused_any_more() -> None:

@@ -251,3 +251,16 @@ def test_a_budget_that_is_told_of_a_time_long_past_is_looked_at_once_and_not_for
     assert len(asked) <= 4
     due = told.world.next_deadline()
     assert due is not None and FRIDAY < due <= FRIDAY + 24 * HOUR
+
+
+def test_a_budget_that_is_set_within_a_period_counts_from_then_on_against_all_of_its_limit() -> None:
+    told = Story()
+    told.at = FRIDAY
+    told.told(*platform(), CHECK, with_budget(None), job("a")).decided()
+    later(told, 5 * HOUR)
+    told.told(with_budget(3)).decided()
+    known = told.world.budgets["ClusterQueue/cq"]
+    assert settled(known, told.at).amounts.get(GPU, 0) == 0
+    assert settled(known, told.at + HOUR).amounts[GPU] == HOUR, "who runs is counted from then on"
+    told.at += 2 * HOUR
+    assert settled(told.told(with_budget(None), with_budget(3)).world.budgets["ClusterQueue/cq"], told.at).amounts == {}

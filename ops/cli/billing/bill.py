@@ -15,7 +15,7 @@ from rich.progress import Progress
 from events.billing import CorrectionEntered
 from events.event import Millis
 from events.subjects import CONTROL
-from ops.cli.billing.form import BillForm
+from ops.cli.billing.form import BillForm, printed
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
 from ops.cli.log_reading import archive_of, bus_of, opened_log
@@ -28,10 +28,11 @@ from ops.queries.billing.answer import asked_window, bill_answer, groups_of, per
 from ops.queries.billing.closed_months import check_closed, closings, corrected_entries
 from ops.queries.billing.entering import check_account, check_correction, check_tenant, enter
 from ops.queries.billing.period import time
-from ops.queries.billing.problems import BillRefused
+from ops.queries.billing.problems import BillRefused, put
 from ops.queries.billing.reading import LogRead, ledger_of, seen
 from ops.terminal.console import terminal
 from ops.terminal.form import AnswerForm, form_of, print_answer
+from ops.terminal.legible import legible
 from projections.billing.cards.reconcile import Mismatch, reconcile
 from projections.billing.entries.entry import AnyEntry, DeviceEntry, QuotaEntry, Window
 from projections.billing.ledger import Ledger
@@ -101,7 +102,7 @@ def _as_billed(asked: BillOptions) -> bytes | None:
 
 def _hand_out(packed: bytes, out: Path | None) -> None:
     if out is not None and out.suffix == ".parquet":
-        text = io.TextIOWrapper(gzip.GzipFile(fileobj=io.BytesIO(packed)), newline="")
+        text = io.TextIOWrapper(gzip.GzipFile(fileobj=io.BytesIO(packed)), encoding="utf-8", newline="")
         rows = csv.reader(text)
         flat.write_focus_parquet(out, next(rows), rows)
     elif out is not None:
@@ -144,7 +145,7 @@ def run_reconcile(asked: BillOptions, grain: Millis, *, output: AnswerForm, cons
             print_answer(plain, output)
         else:
             for one in wrong:
-                console.print(_describe(one), style="red", highlight=False)
+                console.print(legible(_describe(one)), style="red", highlight=False)
             agree = "used + idle + stranded + cordoned + unhealthy + lost = capacity x time, and tenants = cards"
             stretch = "hours" if grain == 3_600_000 else "stretches"  # noqa: PLR2004 - an hour
             console.print(f"{count} card-{stretch} checked: " + (f"{len(wrong)} disagree" if wrong else agree))
@@ -169,7 +170,9 @@ def run_correct(asked: BillOptions, event: CorrectionEntered, since: str, until:
 
         done, sequence = asyncio.run(correct())
         what = f"an amount of {done.amount}" if done.amount else f"entry {done.entry}"
-        console.print(f"{CONTROL}/{sequence}: {what} of {done.tenant} is corrected: {done.reason}", highlight=False)
+        console.print(
+            f"{CONTROL}/{sequence}: {what} of {done.tenant} is corrected: {legible(done.reason)}", highlight=False
+        )
         outcome.code = 0
     return outcome.code
 
@@ -203,7 +206,7 @@ def warn(ledger: Ledger, found: Bill, read: LogRead, window: Window, *, cluster:
         wrong += 1
         hours = decimal(length * 10_000 // 3_600_000, 4)
         stderr.print(
-            f"[yellow]warning:[/yellow] {of}no price for cards of flavor {flavor or '?'} (model {model}): {hours} GPU-hours "
+            f"[yellow]warning:[/yellow] {of}no price for cards of flavor {flavor or '?'} (model {legible(model)}): {hours} GPU-hours "
             "have no cost. Enter a price list with `kuelog price set -f FILE`",
             highlight=False,
         )
@@ -235,7 +238,7 @@ def warn(ledger: Ledger, found: Bill, read: LogRead, window: Window, *, cluster:
         )
     for one in reconcile(ledger.cards.book, ledger.entries).mismatches:
         wrong += 1
-        stderr.print(f"[red]alarm:[/red] {of}{_describe(one)}", highlight=False)
+        stderr.print(f"[red]alarm:[/red] {of}{legible(_describe(one))}", highlight=False)
     for skew in read.skewed:
         wrong += 1
         stderr.print(
@@ -268,18 +271,18 @@ def _write(
 ) -> None:
     match output:
         case BillForm.CSV:
-            sys.stdout.write(flat.write_csv(out, flat.columns(found), flat.lines(found)))
+            printed(flat.write_csv(out, flat.columns(found), flat.lines(found)))
         case BillForm.JSON | BillForm.YAML:
             text = form_of(bill_answer(ledger, found, read), AnswerForm(output))
             if out is None:
-                sys.stdout.write(text)
+                printed(text)
             else:
-                out.write_text(text)
+                put(out, text.encode())
         case BillForm.PARQUET if out is not None:
             flat.write_flat_parquet(out, found)
         case BillForm.FOCUS:
             rows = focus.rows(ledger, found.window, asked.billed_to)
-            sys.stdout.write(flat.write_focus(out, focus.names_of(ledger), rows))
+            printed(flat.write_focus(out, focus.names_of(ledger), rows))
         case _:
             tables.show_bill(ledger, found, console)
             console.print("as of " + ", ".join(f"{name} {last}" for name, last in read.upto.items()), style="dim")

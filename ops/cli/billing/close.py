@@ -21,6 +21,7 @@ from ops.queries.billing.closed_months import Entries, closings, drawn_up, invoi
 from ops.queries.billing.entering import enter
 from ops.queries.billing.problems import BillRefused, put
 from ops.terminal.form import AnswerForm, print_answer
+from ops.terminal.legible import legible
 from projections.billing.cards.reconcile import reconcile
 from projections.billing.ledger import Ledger
 
@@ -99,7 +100,9 @@ def run_approver(source: AuditSource, name: str, public: str, *, console: Consol
     """Endorse a person's public key."""
     with known_failures() as outcome:
         one = add(Path(source.beside), name, public)
-        console.print(f"{one.name} may approve of months; the key {one.voucher} vouches for that", highlight=False)
+        console.print(
+            f"{legible(one.name)} may approve of months; the key {one.voucher} vouches for that", highlight=False
+        )
         outcome.code = 0
     return outcome.code
 
@@ -150,7 +153,7 @@ def _read(file: Path) -> MonthClosed:
 
 def _show(event: MonthClosed, console: Console) -> None:
     totals = ", ".join(f"{amount} {currency}" for currency, amount in event.totals.items()) or "nothing"
-    signed = ", ".join(f"{one.name} ({one.key})" for one in event.approvals) or "nobody yet"
+    signed = ", ".join(f"{legible(one.name)} ({one.key})" for one in event.approvals) or "nobody yet"
     console.print(
         f"{event.month}: invoice {invoice_of(event.month, event.number)}, {totals}, {event.rows} rows, SHA-256 "
         f"{event.sha256}; approved by {signed}",

@@ -1,20 +1,19 @@
 """`kuelog bill --worker …`: one bill over the log of a manager and those of its worker clusters."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
 from ops.cli.billing.bill import BillOptions, check_form, warn
-from ops.cli.billing.form import BillForm
+from ops.cli.billing.form import BillForm, printed
 from ops.cli.failures import known_failures
 from ops.cli.log_reading import opened_log, opened_workers
 from ops.production.process.memory_tuning import tune_memory
 from ops.queries.billing import flat, tables
 from ops.queries.billing.answer import groups_of
 from ops.queries.billing.closed_months import check_closed
-from ops.queries.billing.problems import BillRefused
+from ops.queries.billing.problems import BillRefused, put
 from ops.queries.billing.several_clusters import (
     MANAGER,
     ClusterBill,
@@ -59,18 +58,18 @@ def _write(bills: Sequence[ClusterBill], *, output: BillForm, out: Path | None, 
     whole = in_one(bills)
     match output:
         case BillForm.CSV:
-            sys.stdout.write(flat.write_csv(out, flat.columns(whole), flat.lines(whole)))
+            printed(flat.write_csv(out, flat.columns(whole), flat.lines(whole)))
         case BillForm.JSON | BillForm.YAML:
             text = form_of(clusters_answer(bills), AnswerForm(output))
             if out is None:
-                sys.stdout.write(text)
+                printed(text)
             else:
-                out.write_text(text)
+                put(out, text.encode())
         case BillForm.PARQUET if out is not None:
             flat.write_flat_parquet(out, whole)
         case BillForm.FOCUS:
             names, rows = focus_of_clusters(bills)
-            sys.stdout.write(flat.write_focus(out, names, rows))
+            printed(flat.write_focus(out, names, rows))
         case _:
             tables.show_head(whole, console)
             tables.show_lines(whole, console)

@@ -26,6 +26,7 @@ from ops.queries.billing.price_file import currency_of, read_price_file
 from ops.queries.billing.reading import ledger_of, seen
 from ops.queries.billing.tables import show_accounts, show_prices, show_rates
 from ops.terminal.form import AnswerForm, print_answer
+from ops.terminal.legible import legible
 from projections.billing.ledger import Ledger
 from services.runtime.log_port import Entry
 
@@ -41,7 +42,7 @@ def run_set_prices(file: Path, asked: BillOptions, *, author: str, reason: str, 
             check_prices,
         )
         console.print(
-            f"{CONTROL}/{sequence}: price list {event.name} with {len(event.prices)} prices in {event.currency} is in "
+            f"{CONTROL}/{sequence}: price list {legible(event.name)} with {len(event.prices)} prices in {event.currency} is in "
             f"force from {format_timestamp(event.starts)}",
             highlight=False,
         )
@@ -79,7 +80,7 @@ def run_set_rate(
             asked, read, lambda ledger, event, now, closed: check_rate(ledger, event, now, closed)
         )
         console.print(
-            f"{CONTROL}/{sequence}: one {event.currency} is {event.rate} {event.billed_in} by {event.source}, in force from "
+            f"{CONTROL}/{sequence}: one {event.currency} is {event.rate} {event.billed_in} by {legible(event.source)}, in force from "
             f"{format_timestamp(event.starts)}",
             highlight=False,
         )

@@ -14,6 +14,7 @@ from events.event import Millis
 from ops.production.metrics.families import Values, gauge, ratio
 from projections.budgets.amounts import parts_of
 from projections.budgets.budget_usage import allowed, limits_of, over, settled
+from projections.budgets.budget_usage import used as used_of
 from projections.budgets.scopes import whole_of
 from projections.world import World
 
@@ -40,7 +41,7 @@ class BudgetMetrics(Collector):
                 continue
             for resource in sorted(limits_of(usage).limits):
                 where, parts = (kind, name, resource), parts_of(resource)
-                used.append((where, ratio(Fraction(usage.amounts.get(resource, 0), parts))))
+                used.append((where, ratio(Fraction(used_of(usage, resource), parts))))
                 limits.append((where, ratio(Fraction(allowed(usage, resource), parts))))
             if usage.budget.each_user is not None:
                 spent.update(dict.fromkeys(((kind, name, one) for one in usage.budget.each_user.limits), 0))

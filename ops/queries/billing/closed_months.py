@@ -33,6 +33,8 @@ from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
 
 Entries = Mapping[str, Sequence[Entry]]
+_QUEUES_AS_GIVEN = 2
+"""The form of data sets from which on a line names the local queue through which its quota was given (docs/rules/billing.md#clock)."""
 
 
 class Sink(Protocol):
@@ -105,7 +107,13 @@ def month_ledger(
     then = upto(entries, known[-1].event.upto) if carries else {}
     wanted, learnt = corrected_entries(entries), _Learnt({name: len(found) for name, found in then.items()}, window)
     ledger, read = ledger_of(
-        entries, window, grain=grain, wanted=wanted, on_progress=on_progress, on_place=learnt.see if carries else None
+        entries,
+        window,
+        grain=grain,
+        wanted=wanted,
+        queues_as_named=this is not None and this.event.form < _QUEUES_AS_GIVEN,
+        on_progress=on_progress,
+        on_place=learnt.see if carries else None,
     )
     ledger.closed = this.event if this is not None else None
     ledger.invoice = invoice_of(this.event.month, this.event.number) if this is not None else ""

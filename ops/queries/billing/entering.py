@@ -98,6 +98,8 @@ def _in_closed_month(what: str, starts: Millis, closed: Millis) -> BillRefused:
 
 def check_correction(ledger: Ledger, event: CorrectionEntered) -> CorrectionEntered:
     """The correction with the tenant of the entry that it names. Raises `BillRefused`."""
+    if event.author in event.approved_by:
+        raise BillRefused(f"{event.author} enters it: another person approves of it, or --approved-by is left away")
     if event.amount:
         return _check_amount(ledger, event)
     if not event.entry:

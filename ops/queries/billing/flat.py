@@ -146,6 +146,6 @@ def _array(texts: Sequence[str], kind: pa.DataType) -> pa.Array:
 def opened(path: Path, mode: str = "w") -> Any:
     """A file to write to. Raises `BillRefused`."""
     try:
-        return path.open(mode) if "b" in mode else path.open(mode, newline="")
+        return path.open(mode) if "b" in mode else path.open(mode, encoding="utf-8", newline="")
     except OSError as problem:
         raise BillRefused(f"{path} can't be written: {problem.strerror}") from problem

@@ -177,6 +177,7 @@ def ledger_of(
     *,
     grain: Millis | None = None,
     wanted: Sequence[str] = (),
+    queues_as_named: bool = False,
     on_progress: Callable[[int], None] | None = None,
     on_place: Callable[[LogPosition], None] | None = None,
 ) -> tuple[Ledger, LogRead]:
@@ -185,7 +186,8 @@ def ledger_of(
     `on_progress` gets every so often how many events are folded, `on_place` the place of each.
     """
     read = LogRead(upto={})
-    ledger = Ledger(scope_of(entries, window or ALWAYS, grain=grain, wanted=wanted))
+    scope = scope_of(entries, window or ALWAYS, grain=grain, wanted=wanted)
+    ledger = Ledger(msgspec.structs.replace(scope, queues_as_named=queues_as_named))
     for count, (event, place, facts) in enumerate(events_in_order(entries, read), 1):
         ledger.fold(event, place, facts)
         if on_place is not None:

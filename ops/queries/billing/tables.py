@@ -8,6 +8,7 @@ from rich.console import Console
 from events.event import Millis
 from events.timestamp import format_timestamp
 from ops.queries.billing.card_sums import by_flavor, money
+from ops.terminal.legible import legible
 from ops.terminal.table import FittingTable, TableColumn, number
 from projections.billing.cards.card_book import Part
 from projections.billing.ledger import Ledger
@@ -154,9 +155,9 @@ def show_prices(ledger: Ledger, console: Console) -> None:
     for one in ledger.prices.lists:
         event = one.event
         console.print(
-            f"[bold]{event.name}[/bold] from {moment(one.starts)}, {_currencies(one)}, entered at {one.place} by "
-            f"{event.author or 'nobody named'}; charges {', '.join(event.charges)}; "
-            f"gives back after {', '.join(event.credits) or 'nothing'}",
+            f"[bold]{legible(event.name)}[/bold] from {moment(one.starts)}, {_currencies(one)}, entered at {one.place} by "
+            f"{legible(event.author) or 'nobody named'}; charges {', '.join(event.charges)}; "
+            f"gives back after {legible(', '.join(event.credits)) or 'nothing'}",
             highlight=False,
         )
         more = {
@@ -187,7 +188,7 @@ def show_rates(ledger: Ledger, console: Console) -> None:
 def show_accounts(ledger: Ledger, console: Console) -> None:
     """All rules about who pays."""
     for one in ledger.prices.accounts.lists.all:
-        author = one.event.author or "nobody named"
+        author = legible(one.event.author) or "nobody named"
         console.print(f"[bold]from {moment(one.starts)}[/bold], entered at {one.place} by {author}", highlight=False)
         table = _table("", ("", "namespace", "cluster queue", "label", "account", "cost center"), ())
         for place, rule in enumerate(one.event.rules, 1):

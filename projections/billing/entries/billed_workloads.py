@@ -22,7 +22,8 @@ from projections.workloads.slices import counts_of
 class BilledWorkloads:
     """Workloads as they were told, and of elastic jobs the slice that goes on."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, queues_as_named: bool = False) -> None:
+        self._as_named = queues_as_named
         self._about: dict[str, About] = {}
         self._slices = SliceChains()
         self._waiting: dict[str, str] = {}
@@ -42,7 +43,8 @@ class BilledWorkloads:
     def let_in(self, workload: str, facts: int | None) -> About | None:
         """To whom it is billed when it is let in by who knew no fact above this number: in the queue that it was in for them."""
         known, moved = self._about.get(workload), self._moved.pop(workload, ())
-        unseen = [queue for number, queue in moved if facts is not None and number > facts]
+        seen = None if self._as_named else facts
+        unseen = [queue for number, queue in moved if seen is not None and number > seen]
         return replace(known, queue=unseen[0]) if known is not None and unseen else known
 
     def is_there(self, workload: str) -> bool:

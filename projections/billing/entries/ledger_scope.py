@@ -23,6 +23,8 @@ class LedgerScope(msgspec.Struct, frozen=True, kw_only=True):
     """The resources of quota that any price list of the log prices; without one quota makes no entries."""
     prices_devices: bool = False
     """Whether any price list of the log prices devices that claims hold; without one they make no entries."""
+    queues_as_named: bool = False
+    """Whether a line names the queue that its job named by the time it was let in, whatever who let it in knew: as months of form 1 do."""
     cuts: TimeCuts | None = None
     """The moments at which what operators enter may change the price of unused cards or lent quota; None where nothing prices them."""
 

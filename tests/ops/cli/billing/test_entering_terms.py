@@ -155,3 +155,19 @@ def test_wrong_rules_are_told_what_to_write(data: str, tmp_path: Path, wrong: st
 def test_a_wrong_rate_is_told_what_to_write(data: str, words: tuple[str, str], said: str) -> None:
     code, _, warned = told("price", "rate", *words, "--billed-in", "EUR", "--source", "a bank", "--data", data)
     assert code == 2 and said in warned
+
+
+def test_what_operators_write_is_printed_as_it_is(data: str, tmp_path: Path) -> None:
+    """A command that ends in an error after it has entered something is given again, and gives back twice."""
+    where, by = ("--data", data), ("--author", "[/ann] of [it]", "--reason", "see [/ticket] 4")
+    prices = written(tmp_path, "prices.yaml", LIST.replace("billedIn: EUR\n", "").replace("dollars", "'[draft] [/x]'"))
+    code, text, warned = told("price", "set", "-f", prices, *where, *by)
+    assert code == 0 and text.startswith("CONTROL/1: price list [draft] [/x] with 4 prices in USD is in force"), warned
+    code, text, warned = told("price", "rate", "CHF", "0.5", "--billed-in", "USD", "--source", "[/bank]", *where, *by)
+    assert code == 0 and "one CHF is 0.5 USD by [/bank], in force from" in text, warned
+    assert told("account", "set", "-f", written(tmp_path, "accounts.yaml", RULES), *where, *by)[0] == 0
+    code, text, warned = told("bill", "correct", "--tenant", "team", "--amount", "1", *where, *by)
+    assert (code, text) == (0, "CONTROL/4: an amount of 1 of team is corrected: see [/ticket] 4\n"), warned
+    text = told("price", "list", *where)[1]
+    assert text.startswith("[draft] [/x] from 2026-01-01T00:00:00Z") and "by [/ann] of [it]; charges" in text
+    assert "entered at CONTROL/3 by [/ann] of [it]" in told("account", "list", *where)[1]

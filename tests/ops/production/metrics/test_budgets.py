@@ -6,6 +6,7 @@ from prometheus_client.core import Metric
 from events.budget import MONEY_PARTS, PRICE_PARTS, Budget, BudgetLimits, BudgetPeriod, BudgetPrice
 from events.event import Millis
 from ops.production.metrics.budgets import BudgetMetrics
+from projections.budgets.budget_usage import PartitionUse
 from projections.snapshot import tables_of, world_of
 from projections.world import World
 from tests.stories.small_world import GPU, Story, job, platform, queue
@@ -71,6 +72,16 @@ def test_of_users_only_their_number_is_told() -> None:
     found = told(story.world, story.at + HOUR)
     assert value(found, "kuelog_budget_users_spent") == 1
     assert {len(one.labels) for family in found.values() for one in family.samples} == {3}
+
+
+def test_what_another_partition_has_told_of_a_budget_that_both_share_is_used_as_well() -> None:
+    """A process of one partition is to tell when a budget is used up, as it holds workloads back then."""
+    story = running(Budget(period=BudgetPeriod.MONTH, limits={GPU: 3}))
+    known = story.world.budgets["ClusterQueue/cq"]
+    elsewhere = PartitionUse(amounts={GPU: HOUR}, running={GPU: 1})
+    story.world.put_budget("ClusterQueue/cq", replace(known, heard={"LOG_1": elsewhere}))
+    found = told(story.world, known.at + HOUR)
+    assert value(found, "kuelog_budget_used") == 3, "an hour before, and one of each since"
 
 
 def test_a_queue_without_a_budget_has_no_series() -> None:

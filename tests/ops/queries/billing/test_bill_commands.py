@@ -4,6 +4,9 @@ import asyncio
 import csv
 import io
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -164,6 +167,32 @@ def the_data_sets_agree(where: tuple[str, ...], tmp_path: Path) -> None:
     assert "Where the time of the cards went" in told("bill", *where)[1]
 
 
+def test_a_bill_has_the_same_bytes_in_every_locale_time_zone_and_order_of_hashes(tmp_path: Path) -> None:
+    (tmp_path / "prices.yaml").write_text(PRICES)
+    where = ("--data", a_run(tmp_path), "--group-by", "tenant,workload,card")
+    assert told("price", "set", "-f", str(tmp_path / "prices.yaml"), *where[:2])[0] == 0
+    assert told("bill", "correct", "--tenant", "team", "--amount", "1", "--reason", "März", *where[:2])[0] == 0
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONHASHSEED": "7", "TZ": "Asia/Kolkata"}
+    plain["PATH"], plain["HOME"], plain["PYTHONPATH"] = "/usr/bin:/bin", str(tmp_path), os.pathsep.join(sys.path)
+
+    def elsewhere(*words: str) -> bytes:
+        command = [sys.executable, "-c", "from ops.cli.main import main; main()", "bill", *words]
+        done = subprocess.run(command, env=plain, capture_output=True, check=False)
+        assert (done.returncode, b"Traceback" in done.stderr) == (0, False), done.stderr.decode(errors="replace")
+        return done.stdout
+
+    for form in ("csv", "json", "yaml"):
+        assert elsewhere(*where, "-o", form) == told("bill", *where, "-o", form)[1].encode()
+    focus = told("bill", *where[:2], "-o", "focus")[1]
+    assert "März" in focus and elsewhere(*where[:2], "-o", "focus") == focus.encode()
+    for name in ("focus.csv", "focus.parquet", "plain.json", "plain.parquet"):
+        file, (kind, _, ending) = tmp_path / name, name.partition(".")
+        asked = (*where[:2], "-o", "focus") if kind == "focus" else (*where, "-o", ending)
+        elsewhere(*asked, "--out", str(file))
+        there = file.read_bytes()
+        assert told("bill", *asked, "--out", str(file))[0] == 0 and file.read_bytes() == there
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -174,6 +203,7 @@ def the_data_sets_agree(where: tuple[str, ...], tmp_path: Path) -> None:
         (("--group-by", "colour"), "--group-by colour is unknown: choose from tenant, queue"),
         (("-o", "xml"), "'xml' is not one of 'table', 'csv', 'json', 'yaml', 'parquet', 'focus'"),
         (("-o", "parquet"), "name it with --out"),
+        (("-o", "json", "--out", "/nowhere/b.json"), "/nowhere/b.json can't be written: No such file or directory"),
         (("-o", "focus", "--group-by", "card"), "a row per charge"),
         (("correct", "--entry", "12", "--reason", "x"), "the ledger has no entry 12"),
         (("correct", "--tenant", "team", "--amount", "lots", "--reason", "x"), "'lots' is no amount"),

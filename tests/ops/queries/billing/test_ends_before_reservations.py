@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from events.admission import QuotaReserved, WorkloadAdmitted
-from events.billing import Meter, Price, PriceListSet
+from events.billing import Meter, MonthClosed, Price, PriceListSet
 from events.catalogue import AnyEvent
 from events.codec import encode
 from events.commit import Commit, InputRun, Sighting
@@ -20,6 +20,7 @@ from events.workload import (
     WorkloadSpec,
     WorkloadSubmitted,
 )
+from ops.queries.billing.closed_months import month_ledger, window_of
 from ops.queries.billing.reading import ledger_of
 from services.runtime.log_port import Entry
 
@@ -122,3 +123,13 @@ def test_a_line_names_the_queue_through_which_the_quota_was_given_whatever_the_j
     assert queues(told, (2003, 3, LET_IN)) == [("third", 2003)]
     assert queues(told, (1000, 1, LET_IN)) == [("lq", 1000)], "it stays in its queue while it holds that"
     assert queues(told, (2003, 1, LET_IN), (3000, 3, LET_IN)) == [("lq", 2003), ("third", 3000)]
+
+
+@pytest.mark.parametrize(("form", "queue"), [(1, "other"), (2, "lq")])
+def test_a_month_that_was_closed_before_names_the_queue_that_the_job_named(form: int, queue: str) -> None:
+    told, ends = facts((0, SUBMITTED), (2000, changed("other")), (HOUR, SUBMITTED)), {CONTROL: 1, FACTS: 3, "LOG_0": 1}
+    month = MonthClosed(month="1970-01", number=1, upto=ends, rows=1, totals={}, sha256="", form=form, author="ann")
+    entered = commits(CONTROL, (0, 0, (PRICES,)), (HOUR, 0, (month,)))
+    log = {CONTROL: entered, FACTS: told, "LOG_0": commits("LOG_0", (2003, 1, LET_IN))}
+    ledger, _ = month_ledger(log, window_of("1970-01"))
+    assert [one.holder.local_queue for one in ledger.quota_entries] == [queue]

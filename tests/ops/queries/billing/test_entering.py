@@ -87,6 +87,16 @@ def test_an_entry_that_was_given_back_as_an_amount_is_not_given_back_again() -> 
     assert check_correction(before, correction(entry=entry)).entry == entry
 
 
+def test_nobody_approves_of_what_he_enters_himself(credited: tuple[Ledger, str]) -> None:
+    ledger, _ = credited
+    with pytest.raises(
+        BillRefused, match=r"^ann enters it: another person approves of it, or --approved-by is left away"
+    ):
+        check_correction(ledger, correction(amount="1", approved_by=("ben", "ann")))
+    allowed = correction(amount="1", approved_by=("ben",))
+    assert check_correction(ledger, allowed) == allowed
+
+
 def test_no_price_list_begins_in_a_month_that_is_closed() -> None:
     ledger, closed = Ledger(), 5 * HOUR
     check_prices(ledger, replace(PRICES, starts=closed), now=9 * HOUR, closed=closed)
