@@ -23,6 +23,7 @@ from ops.queries.whatif.priority import Priorities, is_priority
 from projections.explanation.about import KINDS, canonical, objects_of
 from projections.world import World
 from services.validation.conversion.convert import to_v1beta2
+from services.validation.fields.unknown_fields import unknown_fields
 from services.watcher.fields.problems import Refused
 from services.watcher.settings.cluster_objects import SIMPLE
 from services.watcher.view import View
@@ -39,6 +40,7 @@ _OBJECTS = {
     "workload": "Workload",
 }
 _OF_CLUSTER = ("DeviceClass", "ResourceSlice")
+_PARTS = ("spec", "metadata")
 _SETTABLE = ("clusterqueue", "cohort", "localqueue", "resourceflavor", "topology")
 
 
@@ -65,6 +67,8 @@ class ChangedField:
         steps = [name or item for name, item in _STEP.findall(self.path)]
         if not steps:
             raise BadChange(f"{self.text!r} names no field")
+        if steps[0] not in _PARTS:
+            raise BadChange(f"{self.text!r}: {steps[0]} can't be set; write {' or '.join(_PARTS)}")
         place: Any = manifest
         for step in steps[:-1]:
             place = _into(place, step, self.text)
@@ -159,6 +163,8 @@ class ForkChanges:
         for one in wanted:
             one.apply(manifest)
             self._used.add(one.object)
+            for unknown in unknown_fields(manifest):
+                raise BadChange(f"{one.text!r}: {unknown.what}; write {unknown.instead}")
         after = _read(manifest, label)
         # What a manifest can't say exactly, and what nobody set, stays as it was recorded.
         names = [name for name in fact.__struct_fields__ if getattr(before, name) != getattr(after, name)]
