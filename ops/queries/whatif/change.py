@@ -12,7 +12,7 @@ from events.control import ObjectRefused, ObjectRemoved
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from events.workload import WorkloadDeleted, WorkloadSubmitted
-from ops.files.manifests import Document, read_manifests
+from ops.files.manifests import Document, read_objects
 from ops.files.reading import Unreadable, yaml_of
 from ops.production.loaded_selectors import selectors_for
 from ops.queries.settings_change import BadChange, changed_settings
@@ -102,7 +102,7 @@ class ForkChanges:
                 raise BadChange(
                     f"{name} can't be removed: write one of {', '.join(sorted(_OBJECTS))}/NAME, or card/UUID"
                 )
-        self._applied = [_fact_of(document) for document in read_manifests(files)]
+        self._applied = [_fact_of(document) for document in read_objects(files)]
         self._rules = tuple(rules)
         self._used: set[str] = set()
 
@@ -197,14 +197,14 @@ class ForkChanges:
 
 
 def submissions(files: Sequence[Path], world: World, at: int) -> list[Fact]:
-    """The jobs of these files as they would be seen now, counted by what devices are claimed by beside them. Raises `ManifestBroken`."""
+    """The jobs of these files as they would be seen now, counted by what devices are claimed by beside them. Raises `ManifestBroken`, `BadChange`."""
     counted = SettingsObserved(
         device_class_mappings=world.settings.device_class_mappings, gates=dict(world.settings.gates)
     )
     view = View(settings=counted, selectors=selectors_for(counted))
     for fact in (*world.priority_classes.values(), *world.local_queues.values()):
         view.fold(fact)
-    documents = [(one, _in_namespace(one, number)) for number, one in enumerate(read_manifests(files))]
+    documents = [(one, _in_namespace(one, number)) for number, one in enumerate(read_objects(files))]
     beside = [one for one in documents if view.claims.holds(one[1]["kind"])]
     for document, value in beside:
         _check_read(document, view.see(value["kind"], value))
@@ -212,6 +212,8 @@ def submissions(files: Sequence[Path], world: World, at: int) -> list[Fact]:
     for document, value in documents:
         if not view.claims.holds(value["kind"]):
             found.extend(replace(one, created_at=at) for one in _submitted(document, view.see(value["kind"], value)))
+    if not found:
+        raise BadChange("no job is submitted: say -f job.yaml")
     return found
 
 
