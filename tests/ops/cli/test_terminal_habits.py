@@ -90,6 +90,29 @@ def test_what_is_asked_wrongly_ends_with_2_and_what_is_found_wrong_with_1(words:
     assert "Traceback" not in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("bill", "reconcile", "--by", "-1"),
+        ("bill", "reconcile", "--by", "0"),
+        ("restore", "backup", "--replicas", "0"),
+        ("log", "roll", "--max-bytes", "-1"),
+        ("log", "roll", "--days", "-1"),
+        ("log", "partition", "0"),
+        ("log", "quarantine", "FACTS", "0", "--reason", "r"),
+        ("deploy", "streams", "--replicas", "0"),
+        ("simulate", "--hours", "-1"),
+        ("simulate", "--jobs", "-1"),
+        ("simulate", "--partitions", "-1"),
+    ],
+    ids=" ".join,
+)
+def test_a_number_that_cannot_be_is_refused_before_anything_is_asked(words: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(app, words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "greater than or equal to" in done.stderr
+
+
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Every command that does something, with the words by which it is called."""
     real = command.real() if isinstance(command, LazyCommand) else command
