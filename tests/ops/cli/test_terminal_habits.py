@@ -1,6 +1,7 @@
 """What every command of a terminal does: its version, standard input as `-`, whole lines into a pipe, and exit codes."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -88,6 +89,20 @@ def test_what_is_asked_wrongly_ends_with_2_and_what_is_found_wrong_with_1(words:
     done = kuelog(*words)
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("deploy", "manifests"), ("lint", "examples"), ("convert", "examples/ai-platform"), ("--help",)],
+    ids=" ".join,
+)
+def test_who_reads_no_further_is_told_nothing_and_the_code_is_not_that_of_bad_news(words: tuple[str, ...]) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with os.fdopen(theirs, "wb") as closed:
+        command = [sys.executable, "-m", "ops.cli.main", *words]
+        done = subprocess.run(command, cwd=ROOT, stdout=closed, stderr=subprocess.PIPE, timeout=300, check=False)
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 @pytest.mark.parametrize(
