@@ -48,6 +48,7 @@ Each command with its options, as `--help` says it; `kubectl kuelog …` is the 
 | 1 | the answer is there and bad: a mistake in manifests, a difference, a change of the record, no price, something that does not fit, nothing found |
 | 2 | it was asked wrongly, or could not be done: an unknown option or object, no log, no cluster; one message on standard error says why |
 | 130 | Ctrl-C |
+| 141 | nobody reads the rest of the answer, as behind `head -1` |
 
 `get`, `edit` and `patch` end with kubectl's code, to which they hand on.
 """

@@ -54,7 +54,7 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
 
 def simulate(
     seeds: Annotated[str, typer.Option(help="The seeds, as A-B or as one number.")] = "1-100",
-    hours: Annotated[float, typer.Option(help="How long users and faults are at work, in virtual time.")] = 0.05,
+    hours: Annotated[float, typer.Option(min=0, help="How long users and faults are at work, in virtual time.")] = 0.05,
     faults: Annotated[str, typer.Option(help=f"The kinds of faults, or {_NOTHING}: {', '.join(ALL)}.")] = "",
     only_faults: Annotated[
         str, typer.Option(help=f"Let only these faults of a seed strike, by index, or {_NOTHING}.")
@@ -69,11 +69,12 @@ def simulate(
     partitions: Annotated[
         int,
         typer.Option(
+            min=0,
             help="Divide every log into so many partitions, of three clusters that of the manager, and move trees in use among faults; "
-            "at 0 one of 17 seeds does, of three clusters one of 3, into 4 or 16."
+            "at 0 one of 17 seeds does, of three clusters one of 3, into 4 or 16.",
         ),
     ] = 0,
-    jobs: Annotated[int, typer.Option(help="How many processes play; as many as there are cores when 0.")] = 0,
+    jobs: Annotated[int, typer.Option(min=0, help="How many processes play; as many as there are cores when 0.")] = 0,
     output: Output = AnswerForm.TEXT,
 ) -> None:
     """Play whole platforms with every kind of fault, in virtual time, and hold them against the laws of admission.

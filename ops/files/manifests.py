@@ -81,6 +81,17 @@ def read_manifests(files: Sequence[Path], *, loose: bool = False) -> list[Docume
     ]
 
 
+def read_objects(files: Sequence[Path]) -> list[Document]:
+    """The same, where each file has to hold something: an answer about nothing reads like a good one. Raises `ManifestBroken`."""
+    found: list[Document] = []
+    for file in files:
+        held = _read(file)
+        if not held:
+            raise ManifestBroken(file=str(file), line=0, problem="there is no object in it")
+        found.extend(held)
+    return found
+
+
 def manifest_files(files: Sequence[Path]) -> list[Path]:
     """Files, and the manifests of folders and their subfolders (but not the scenario that plays them)."""
     found: list[Path] = []

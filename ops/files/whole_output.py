@@ -7,6 +7,9 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 
+UNREAD = 141
+"""Nobody reads what is printed any more, as of `| head -1`: what a shell says of a command that ends for that."""
+
 
 def buffer_output() -> None:
     """Put a buffer before an output that has none, as with PYTHONUNBUFFERED; lines still go out at once.
@@ -28,13 +31,18 @@ def told_output() -> Generator[None, None, None]:
             yield
         finally:
             sys.stdout.flush()
+    except SystemExit as ending:
+        # typer and rich end so themselves where nobody reads, with a code that means bad news here.
+        if isinstance(ending.__context__, BrokenPipeError):
+            sys.exit(UNREAD)
+        raise
     except OSError as problem:
         if not _is_refused():
             raise
         # What is left would be tried once more at the end of the process, and complained of.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if problem.errno == errno.EPIPE:
-            sys.exit(1)
+            sys.exit(UNREAD)
         print(f"error: standard output can't be written: {problem.strerror}", file=sys.stderr)  # noqa: T201 - what prints otherwise is broken
         sys.exit(2)
 

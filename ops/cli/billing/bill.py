@@ -128,6 +128,9 @@ def run_entries(asked: BillOptions, workload: str, *, output: AnswerForm, consol
         ]
         if output is not AnswerForm.TEXT:
             print_answer(found, output)
+        elif not found:
+            of = f" of {workload or asked.tenant}" if workload or asked.tenant else ""
+            console.print(f"the period has no entry{of}", highlight=False, markup=False, soft_wrap=True)
         else:
             _show_entries(found, console)
         outcome.code = 0 if found else 1

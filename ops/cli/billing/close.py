@@ -82,6 +82,8 @@ def run_closed(source: AuditSource, *, output: AnswerForm, console: Console) -> 
             found = [one.event for one in closings(entries)]
         if output is not AnswerForm.TEXT:
             print_answer(found, output)
+        elif not found:
+            console.print("no month is closed: `kuelog bill close MONTH` does")
         for event in found if output is AnswerForm.TEXT else ():
             _show(event, console)
         outcome.code = 0 if found else 1

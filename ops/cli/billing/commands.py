@@ -103,7 +103,7 @@ def reconcile(
     archive: Archive = "",
     since: Since = "",
     until: Until = "",
-    by: Annotated[int, typer.Option(help="The stretch that is checked, in seconds.")] = 3600,
+    by: Annotated[int, typer.Option(min=1, help="The stretch that is checked, in seconds.")] = 3600,
     output: Output = AnswerForm.TEXT,
 ) -> None:
     """Check that tenants are charged with what cards gave, card by card and hour by hour, to the last MiB-millisecond.
@@ -113,7 +113,7 @@ def reconcile(
     from ops.cli.billing.bill import BillOptions, run_reconcile  # noqa: PLC0415
 
     asked = BillOptions(source=LogSource(data=data, nats=nats, archive=archive), since=since, until=until)
-    raise typer.Exit(run_reconcile(asked, max(by, 1) * 1000, output=output, console=console))
+    raise typer.Exit(run_reconcile(asked, by * 1000, output=output, console=console))
 
 
 @bill_app.command()

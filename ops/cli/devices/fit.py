@@ -13,7 +13,7 @@ from events.quota import FlavorObserved
 from ops.cli.devices.cards import read_moment
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
-from ops.files.manifests import Document, read_manifests
+from ops.files.manifests import Document, read_objects
 from ops.production.cards_view import job_of
 from ops.queries.time_travel import as_of, stamp
 from ops.terminal.form import AnswerForm, print_answer
@@ -52,11 +52,11 @@ class FitAnswer(msgspec.Struct, frozen=True, kw_only=True):
 def run_fit(file: Path, source: LogSource, *, at: str, flavor: str, output: AnswerForm, console: Console) -> int:
     """Answer for every manifest of a file; 0 when all of them fit, 1 when one does not."""
     with known_failures() as outcome:
-        documents = read_manifests([file])
+        documents = read_objects([file])
         moment = read_moment(source, at)
         gangs = [(document, pod_set(document, moment.world)) for document in documents]
         answers: list[dict[str, Any]] = []
-        all_fit = bool(gangs)
+        all_fit = True
         for document, pods in gangs:
             found = [_ask(moment.world, pods, one) for one in _flavors(moment.world, flavor, document)]
             fits = any(answer.fits for answer in found)

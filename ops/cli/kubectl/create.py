@@ -167,7 +167,10 @@ def _quotas(texts: Sequence[str] | None) -> dict[str, dict[str, str]]:
         resources = [one.partition("=") for one in rest.split(";") if one]
         if not flavor or not colon or not resources or not all(key and value for key, _, value in resources):
             raise refuse(f"{part}: write {_QUOTAS}")
-        found.setdefault(flavor, {}).update({key: value for key, _, value in resources})
+        for key, _, value in resources:
+            if key in found.setdefault(flavor, {}):
+                raise refuse(f"{part}: {key} of {flavor} is given twice")
+            found[flavor][key] = value
     return found
 
 

@@ -21,7 +21,7 @@ log_app.command()(roll)
 @log_app.command()
 def quarantine(
     stream: Annotated[str, typer.Argument(help="FACTS, LOG_0 or DEVICES_default.", autocompletion=streams)],
-    sequence: Annotated[int, typer.Argument(help="The sequence of the message that can't be read.")],
+    sequence: Annotated[int, typer.Argument(min=1, help="The sequence of the message that can't be read.")],
     reason: Annotated[str, typer.Option(help="Why it may be skipped; it is recorded.")],
     nats: Annotated[str, typer.Option(help="The bus.")] = "nats://127.0.0.1:4222",
 ) -> None:
@@ -67,6 +67,7 @@ def partition(
     partitions: Annotated[
         int | None,
         typer.Argument(
+            min=1,
             help="How many partitions of trees the log is to have; the number only grows. Left out, as many as it has and --place names.",
             show_default=False,
         ),

@@ -55,7 +55,7 @@ def restore(
     nats: Annotated[str, typer.Option(help="A running, empty bus to restore to instead.")] = "",
     witness: Witness = None,
     archive: Annotated[str, typer.Option(help="Where the archive goes; else into the folder of --data.")] = "",
-    replicas: Annotated[int, typer.Option(help="On how many servers each stream is held.")] = 1,
+    replicas: Annotated[int, typer.Option(min=1, max=5, help="On how many servers each stream is held.")] = 1,
     max_bytes: Annotated[int, typer.Option(help="How large each stream may become.")] = 4 << 30,
     trust: Annotated[list[str] | None, typer.Option(help="The fingerprint of a key that is known to be right.")] = None,
     force: Annotated[bool, typer.Option(help="Remove the log that is there.")] = False,
@@ -97,9 +97,11 @@ def roll(
     archive: Archive = "",
     now: Annotated[bool, typer.Option(help="Roll every stream, however small it is.")] = False,
     max_bytes: Annotated[
-        int, typer.Option(help="Roll streams that hold so much; a quarter of their limit when 0.")
+        int, typer.Option(min=0, help="Roll streams that hold so much; a quarter of their limit when 0.")
     ] = 0,
-    days: Annotated[int, typer.Option(help="Roll streams whose first message is so old; at any age when 0.")] = 0,
+    days: Annotated[
+        int, typer.Option(min=0, help="Roll streams whose first message is so old; at any age when 0.")
+    ] = 0,
     hub_copies: Annotated[
         bool,
         typer.Option(

@@ -20,6 +20,7 @@ from ops.console.live import Live
 from ops.production.process.event_loop import run
 from ops.production.visibility.server import follower
 from ops.production.wiring import Running
+from ops.queries.answers import unknown
 from ops.queries.explaining import world_at
 from ops.queries.point import Point, point_at
 from ops.queries.standing import standings
@@ -74,7 +75,11 @@ def _once(source: LogSource, asked: TopOptions) -> tuple[Point, TopShown]:
         for stored in in_order(point.entries):
             times.note(stored.event, stored.at)
     expected = expected_starts(world, point.at, times, patience_s=_PATIENCE_ONCE_S)
-    return point, _shown(world, point.at, expected, asked)
+    shown = _shown(world, point.at, expected, asked)
+    # Workloads may wait for a queue that is not there yet; who looks on may, too.
+    if asked.cluster_queue and asked.cluster_queue not in world.cluster_queues and not shown.standings.workloads:
+        raise unknown(f"clusterqueue/{asked.cluster_queue}", [f"clusterqueue/{one}" for one in world.cluster_queues])
+    return point, shown
 
 
 def _shown(world: World, at: int, expected: ExpectedStarts, asked: TopOptions, note: str = "") -> TopShown:

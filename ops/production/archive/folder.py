@@ -61,7 +61,7 @@ class Folder:
             else:
                 self._fs.pipe_file(path, data)
         except Exception as problem:  # noqa: BLE001 - the library of each storage has errors of its own
-            raise FolderUnreadable(self.url, f"can't be written: {_reason(problem)}") from problem
+            raise FolderUnreadable(self.url, f"{name} can't be written: {_reason(problem)}") from problem
 
     def write_private(self, name: str, data: bytes) -> None:
         """Write a file that nobody else may read, where the storage knows of such a thing."""
@@ -73,7 +73,7 @@ class Folder:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, data, mode=0o600)
         except OSError as problem:
-            raise FolderUnreadable(self.url, f"can't be written: {_reason(problem)}") from problem
+            raise FolderUnreadable(self.url, f"{name} can't be written: {_reason(problem)}") from problem
 
     def at(self, name: str) -> str:
         """Where a file of the folder stands in its storage; never outside of it. Raises `FolderUnreadable`."""
@@ -87,4 +87,6 @@ class Folder:
 
 
 def _reason(problem: Exception) -> str:
+    if isinstance(problem, OSError) and problem.strerror:
+        return str(problem.strerror)
     return str(problem).partition("\n")[0] or type(problem).__name__

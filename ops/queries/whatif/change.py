@@ -12,7 +12,7 @@ from events.control import ObjectRefused, ObjectRemoved
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
 from events.workload import WorkloadDeleted, WorkloadSubmitted
-from ops.files.manifests import Document, read_manifests
+from ops.files.manifests import Document, read_objects
 from ops.files.reading import Unreadable, yaml_of
 from ops.production.loaded_selectors import selectors_for
 from ops.queries.settings_change import BadChange, changed_settings
@@ -23,6 +23,7 @@ from ops.queries.whatif.priority import Priorities, is_priority
 from projections.explanation.about import KINDS, canonical, objects_of
 from projections.world import World
 from services.validation.conversion.convert import to_v1beta2
+from services.validation.fields.unknown_fields import unknown_fields
 from services.watcher.fields.problems import Refused
 from services.watcher.settings.cluster_objects import SIMPLE
 from services.watcher.view import View
@@ -39,6 +40,7 @@ _OBJECTS = {
     "workload": "Workload",
 }
 _OF_CLUSTER = ("DeviceClass", "ResourceSlice")
+_PARTS = ("spec", "metadata")
 _SETTABLE = ("clusterqueue", "cohort", "localqueue", "resourceflavor", "topology")
 
 
@@ -65,6 +67,8 @@ class ChangedField:
         steps = [name or item for name, item in _STEP.findall(self.path)]
         if not steps:
             raise BadChange(f"{self.text!r} names no field")
+        if steps[0] not in _PARTS:
+            raise BadChange(f"{self.text!r}: {steps[0]} can't be set; write {' or '.join(_PARTS)}")
         place: Any = manifest
         for step in steps[:-1]:
             place = _into(place, step, self.text)
@@ -98,7 +102,7 @@ class ForkChanges:
                 raise BadChange(
                     f"{name} can't be removed: write one of {', '.join(sorted(_OBJECTS))}/NAME, or card/UUID"
                 )
-        self._applied = [_fact_of(document) for document in read_manifests(files)]
+        self._applied = [_fact_of(document) for document in read_objects(files)]
         self._rules = tuple(rules)
         self._used: set[str] = set()
 
@@ -159,6 +163,8 @@ class ForkChanges:
         for one in wanted:
             one.apply(manifest)
             self._used.add(one.object)
+            for unknown in unknown_fields(manifest):
+                raise BadChange(f"{one.text!r}: {unknown.what}; write {unknown.instead}")
         after = _read(manifest, label)
         # What a manifest can't say exactly, and what nobody set, stays as it was recorded.
         names = [name for name in fact.__struct_fields__ if getattr(before, name) != getattr(after, name)]
@@ -191,14 +197,14 @@ class ForkChanges:
 
 
 def submissions(files: Sequence[Path], world: World, at: int) -> list[Fact]:
-    """The jobs of these files as they would be seen now, counted by what devices are claimed by beside them. Raises `ManifestBroken`."""
+    """The jobs of these files as they would be seen now, counted by what devices are claimed by beside them. Raises `ManifestBroken`, `BadChange`."""
     counted = SettingsObserved(
         device_class_mappings=world.settings.device_class_mappings, gates=dict(world.settings.gates)
     )
     view = View(settings=counted, selectors=selectors_for(counted))
     for fact in (*world.priority_classes.values(), *world.local_queues.values()):
         view.fold(fact)
-    documents = [(one, _in_namespace(one, number)) for number, one in enumerate(read_manifests(files))]
+    documents = [(one, _in_namespace(one, number)) for number, one in enumerate(read_objects(files))]
     beside = [one for one in documents if view.claims.holds(one[1]["kind"])]
     for document, value in beside:
         _check_read(document, view.see(value["kind"], value))
@@ -206,6 +212,8 @@ def submissions(files: Sequence[Path], world: World, at: int) -> list[Fact]:
     for document, value in documents:
         if not view.claims.holds(value["kind"]):
             found.extend(replace(one, created_at=at) for one in _submitted(document, view.see(value["kind"], value)))
+    if not found:
+        raise BadChange("no job is submitted: say -f job.yaml")
     return found
 
 

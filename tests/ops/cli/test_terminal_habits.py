@@ -1,6 +1,7 @@
 """What every command of a terminal does: its version, standard input as `-`, whole lines into a pipe, and exit codes."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -88,6 +89,43 @@ def test_what_is_asked_wrongly_ends_with_2_and_what_is_found_wrong_with_1(words:
     done = kuelog(*words)
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("deploy", "manifests"), ("lint", "examples"), ("convert", "examples/ai-platform"), ("--help",)],
+    ids=" ".join,
+)
+def test_who_reads_no_further_is_told_nothing_and_the_code_is_not_that_of_bad_news(words: tuple[str, ...]) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with os.fdopen(theirs, "wb") as closed:
+        command = [sys.executable, "-m", "ops.cli.main", *words]
+        done = subprocess.run(command, cwd=ROOT, stdout=closed, stderr=subprocess.PIPE, timeout=300, check=False)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("bill", "reconcile", "--by", "-1"),
+        ("bill", "reconcile", "--by", "0"),
+        ("restore", "backup", "--replicas", "0"),
+        ("log", "roll", "--max-bytes", "-1"),
+        ("log", "roll", "--days", "-1"),
+        ("log", "partition", "0"),
+        ("log", "quarantine", "FACTS", "0", "--reason", "r"),
+        ("deploy", "streams", "--replicas", "0"),
+        ("simulate", "--hours", "-1"),
+        ("simulate", "--jobs", "-1"),
+        ("simulate", "--partitions", "-1"),
+    ],
+    ids=" ".join,
+)
+def test_a_number_that_cannot_be_is_refused_before_anything_is_asked(words: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(app, words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "greater than or equal to" in done.stderr
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -124,6 +124,7 @@ def test_a_run_with_drift_replays_byte_for_byte_at_every_moment(run: str) -> Non
         (("devices", "--at", "yesterday"), "'yesterday' is no time"),
         (("drift", "--at", "+5x"), "'+5x' is no time"),
         (("devices", "fit", "-f", "nowhere.yaml"), "nowhere.yaml"),
+        (("devices", "fit", "-f", "/dev/null"), "there is no object in it"),
         (("devices", "fit", "-f", "examples/devices-drift/00-queues.yaml"), "has no spec"),
         (("devices", "fit", "-f", "examples/devices-drift/03-thief.yaml", "--flavor", "x"), "it knows v100"),
     ],

@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
 from events.json_path import look
 from ops.cli.kubectl.age import human
+from ops.cli.main import app
 from ops.production.visibility.api import GROUP, Visibility
 from ops.production.visibility.server import Followed
 from tests.places import ROOT
@@ -188,6 +190,22 @@ async def test_queues_and_flavors_are_made_from_flags(kubectl: Kubectl) -> None:
     assert "already exists" in await kubectl.ask("create", "cq", "more", code=2)
     assert "write FLAVOR:RESOURCE" in await kubectl.ask("create", "cq", "x", "--nominal-quota", "cpu=9", code=2)
     assert await kubectl.ask("delete", "cq", "more") == "clusterqueue.kueue.x-k8s.io/more deleted\n"
+
+
+@pytest.mark.parametrize("option", ["--nominal-quota", "--borrowing-limit", "--lending-limit"])
+@pytest.mark.parametrize("twice", ["v:cpu=1;cpu=2", "v:cpu=1,v:cpu=1", "v:cpu=1;memory=1,v:cpu=2"])
+def test_an_amount_that_is_given_twice_is_refused(option: str, twice: str) -> None:
+    whole = () if option == "--nominal-quota" else ("--nominal-quota", "v:cpu=9;memory=9")
+    done = CliRunner().invoke(app, ["create", "cq", "x", *whole, option, twice, "--dry-run", "client"])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "cpu of v is given twice" in done.stderr
+
+
+def test_the_resources_of_a_flavor_may_be_given_in_several_words() -> None:
+    words = ("--nominal-quota", "v:cpu=1", "--nominal-quota", "v:memory=2", "--dry-run", "client", "-o", "json")
+    done = CliRunner().invoke(app, ["create", "cq", "x", *words])
+    (group,) = json.loads(done.stdout)["spec"]["resourceGroups"]
+    assert group["coveredResources"] == ["cpu", "memory"]
 
 
 def test_without_a_cluster_there_is_one_clear_message(tmp_path: Path) -> None:

@@ -95,6 +95,13 @@ async def test_workloads_come_in_the_order_and_of_the_queue_that_was_asked_for(o
     assert not await asked("-n", "nowhere")
 
 
+async def test_a_queue_that_is_not_there_is_one_clear_message(on: Running) -> None:
+    words = ["top", "--nats", on.url, "--once", "-q", "nope"]
+    done = await asyncio.to_thread(CliRunner().invoke, app, words, env={"COLUMNS": "300"})
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "the log knows no clusterqueue nope; it knows " in done.stderr
+
+
 class Terminal:
     """`kuelog top` on a terminal of 80 columns."""
 

@@ -180,6 +180,7 @@ def test_every_mistake_is_one_clear_message(copy: Path, tmp_path: Path) -> None:
     assert kuelog("audit", "archive", archive, "--data", str(copy))[0] == 0
     (copy / "witness" / "witness.key").unlink()
     (tmp_path / "empty").mkdir()
+    (file := tmp_path / "file").touch()
     for words, expected in (
         (("verify", "--data", str(tmp_path / "nowhere")), "holds no log"),
         (("verify", "--archive", str(tmp_path / "nowhere")), "holds no heads.json"),
@@ -197,10 +198,16 @@ def test_every_mistake_is_one_clear_message(copy: Path, tmp_path: Path) -> None:
         (("prove", "--consistency", f"{archive}/none", "b", "--archive", archive), "holds no none"),
         (("query", "SELECT nothing FROM nowhere", "--archive", archive), "views messages, commits, facts and events"),
         (("query", "SELECT 1", "--archive", str(tmp_path / "empty")), "it is no archive"),
+        (
+            ("prove", "1", "--archive", archive, "-f", str(tmp_path / "empty")),
+            ": empty can't be written: Is a directory",
+        ),
+        (("prove", "1", "--archive", archive, "-f", f"{file}/p"), f"error: {file}: p can't be written: File exists"),
+        (("archive", str(file), "--data", str(copy)), "can't be written: Not a directory"),
         (("archive", "gopher://x", "--data", str(copy)), "no storage of that kind"),
     ):
         code, told = kuelog("audit", *words)
-        assert code == 2 and expected in told, (words, told)
+        assert code == 2 and expected in told and "Errno" not in told, (words, told)
     path = tmp_path / "archive" / segments_of(Folder(archive))[0].file
     path.write_bytes(path.read_bytes()[:-9])
     code, told = kuelog("audit", "verify", "--archive", archive)

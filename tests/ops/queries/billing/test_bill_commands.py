@@ -140,6 +140,15 @@ def test_first_without_prices_then_with_them_then_corrected(run: str, tmp_path: 
     the_data_sets_agree(where, tmp_path)
 
 
+def test_what_finds_nothing_says_so(run: str) -> None:
+    where = ("--data", run)
+    assert told("bill", "closed", *where)[:2] == (1, "no month is closed: `kuelog bill close MONTH` does\n")
+    assert told("bill", "entries", "--workload", "a/nope", *where)[:2] == (1, "the period has no entry of a/nope\n")
+    for words in (("closed",), ("entries", "--workload", "a/nope")):
+        code, text, _ = told("bill", *words, *where, "-o", "json")
+        assert (code, json.loads(text)) == (1, [])
+
+
 def the_data_sets_agree(where: tuple[str, ...], tmp_path: Path) -> None:
     code, text, _ = told("bill", *where, "-o", "focus")
     assert code == 0

@@ -151,6 +151,14 @@ def test_a_manifest_of_a_fact_is_read_as_the_same_fact(seed: int) -> None:
         ("pod/x:spec.a=1", "is no change"),
         ("clusterqueue/queue-0:spec.resourceGroups[0].flavors[none].x=1", "there is no none; there are default"),
         ("clusterqueue/queue-0:spec.stopPolicy=Perhaps", "stopPolicy"),
+        ("clusterqueue/queue-0:spec.nope=3", "there is no field nope; write one of admissionChecks.*stopPolicy"),
+        ("clusterqueue/queue-0:spec.stopPolice=Hold", "there is no field stopPolice; write stopPolicy"),
+        (
+            "clusterqueue/queue-0:spec.resourceGroups[0].flavors[0].resources[0].quota=1",
+            "there is no field quota; write",
+        ),
+        ("clusterqueue/queue-0:stopPolicy=Hold", "stopPolicy can't be set; write spec or metadata"),
+        ("clusterqueue/queue-0:status.x=1", "status can't be set; write spec or metadata"),
         ("clusterqueue/nobody:spec.stopPolicy=Hold", "there is no clusterqueue nobody"),
         ("workload/day/w1:spec.priority=high", "write workload/NS/NAME:spec.priority=100"),
         ("workload/day/w1:spec.active=false", "of a workload its priority can be set"),
@@ -180,6 +188,24 @@ def test_hardware_that_can_t_be_is_one_clear_message(changes: dict[str, list[str
     entries, _ = played(small_day(11))
     with pytest.raises(BadChange, match=told):
         Fork(entries, "", ForkChanges(**changes)).play(RunPlan(name="a", changed=True))
+
+
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "---\n", "kind: List\nitems: []\n"])
+def test_a_file_without_an_object_is_neither_submitted_nor_applied_in_silence(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(text)
+    with pytest.raises(ManifestBroken, match="job.yaml: there is no object in it"):
+        submissions([file], World(), 0)
+    with pytest.raises(ManifestBroken, match="job.yaml: there is no object in it"):
+        ForkChanges(files=[file])
+
+
+def test_what_submits_no_job_is_one_clear_message(tmp_path: Path) -> None:
+    file = tmp_path / "claims.yaml"
+    file.write_text("apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: gpu}\nspec: {}\n")
+    for files in ([], [file]):
+        with pytest.raises(BadChange, match="no job is submitted: say -f job.yaml"):
+            submissions(files, World(), 0)
 
 
 def test_list_items_go_by_name_or_number() -> None:
