@@ -15,7 +15,7 @@ from events.timestamp import format_timestamp
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource, worker_sources
 from ops.cli.log_reading import archive_of, bus_of, opened_bus
-from ops.files.run_folder import HoldsNoLog
+from ops.files.run_folder import HoldsNoLog, used
 from ops.production.archive.archive_pages import ArchivedStreams
 from ops.production.archive.errors import ArchiveNeverGrows, FolderUnreadable, StampRefused
 from ops.production.archive.finding import AuditFinding, Report
@@ -177,7 +177,8 @@ def run_rotate(witness: Path, lost: str, *, console: Console) -> int:
             raise FolderUnreadable(str(witness), f"holds no {HEADS}: it is no witness folder")
         if lost:
             heads = load_evidence(str(witness)).heads
-            key = begin_anew(witness, {stream: head.sequence for stream, head in heads.items()}, lost=lost)
+            with used(witness):
+                key = begin_anew(witness, {stream: head.sequence for stream, head in heads.items()}, lost=lost)
             endorsement = (
                 f"nobody endorses it: auditors have to be given its fingerprint, and name it with --trust {key}"
             )
@@ -255,13 +256,11 @@ def _write_proof(proof: dict[str, Any], subject: str, file: str, console: Consol
 
 
 async def sign_all(source: AuditSource, folder: Path) -> None:
-    """Sign what every stream is now. Raises `LogRegressed`."""
+    """Sign what every stream is now. Raises `LogRegressed`, `FolderUnusable`."""
     witness = HeadWitness(folder)
     async with bus_of(source) as bus:
         for name in (await streams_on(bus)).every:
-            stream = await bus.stream(name)
-            await witness.check(stream)
-            await witness.witness(stream)
+            await witness.sign(await bus.stream(name))
 
 
 def _hand_out(folder: Path, to: str, server: str) -> str:
