@@ -65,6 +65,15 @@ class FolderUnusable(Exception):
         super().__init__(f"{folder} can't be used: {problem.strerror or problem}")
 
 
+@contextmanager
+def used(folder: Path) -> Generator[None, None, None]:
+    """While a folder is read and written. Raises `FolderUnusable` where it can't be, or is full."""
+    try:
+        yield
+    except OSError as problem:
+        raise FolderUnusable(folder, problem) from problem
+
+
 class Hold:
     """The lock of a folder, until it is released or the process ends."""
 

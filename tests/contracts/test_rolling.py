@@ -252,6 +252,20 @@ async def test_facts_of_which_only_some_were_stored_before_a_roll_are_stored_onc
     assert [entry.data for entry in await everything(facts, begin)] == [b"a", b"b", b"c"]
 
 
+async def test_what_was_stored_unacknowledged_is_stored_once_when_it_is_told_again_after_the_server_has_forgotten_its_id(
+    bus: JetStreamBus,
+) -> None:
+    partition = await patiently(bus, "LOG_forgetful")
+    js, subject = bus.client.jetstream(), SUBJECT.format("forgetful")
+    await js.update_stream((await js.stream_info("LOG_forgetful")).config, duplicate_window=0.1)
+    some = [Message(subject, name.encode(), f"once-{name}") for name in "ab"]
+    with pytest.raises(LogUnavailable):
+        await partition.publish([*some, Message("nobody.listens", b"c", "once-c")])
+    await asyncio.sleep(0.5)
+    await patient(lambda: partition.publish([*some, Message(subject, b"c", "once-c")]))
+    assert [entry.data for entry in await everything(partition)] == [b"a", b"b", b"c"]
+
+
 @pytest.mark.parametrize("step", STEPS)
 async def test_a_roll_that_was_broken_off_anywhere_is_finished_by_the_next_roller(bus: JetStreamBus, step: str) -> None:
     name = f"LOG_{step.replace(' ', '_')}"

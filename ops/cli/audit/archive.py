@@ -8,10 +8,11 @@ import msgspec
 from rich.console import Console
 
 from events.subjects import CONTROL
-from ops.cli.audit.auditing import AuditSource, examined, found_of, show, sign_all
+from ops.cli.audit.auditing import AuditSource, examined, found_of, lack_beginning, show, show_rolled_away, sign_all
 from ops.cli.failures import known_failures
-from ops.production.archive.archive import write_archive
+from ops.production.archive.archive import LIST, write_archive
 from ops.production.archive.data_sets import copy_data_sets
+from ops.production.archive.folder import Folder
 from ops.production.archive.proof.evidence import load_evidence
 from ops.production.archive.proof.keys import KEY
 from ops.queries.billing.closed_months import closings
@@ -27,6 +28,11 @@ def run_archive(source: AuditSource, to: str, *, console: Console) -> int:
         evidence = load_evidence(source.beside)
         with found_of(source) as found, console.status("reading"):
             report = examined(found, evidence)
+        if lack_beginning(report) and Folder(to).read(LIST) is not None:
+            # What was rolled away is in the archive that is to go on.
+            source = msgspec.structs.replace(source, archive=to)
+            with found_of(source) as found, console.status("reading"):
+                report = examined(found, evidence)
         if not report.changes and (Path(source.beside) / KEY).exists():
             asyncio.run(sign_all(source, Path(source.beside)))
             evidence = load_evidence(source.beside)
@@ -36,6 +42,7 @@ def run_archive(source: AuditSource, to: str, *, console: Console) -> int:
             show(report, 0, console)
         if report.changes:
             console.print("[red]nothing is archived[/red]")
+            show_rolled_away(report, source, console)
             outcome.code = 1
             return outcome.code
         begun = time.perf_counter()

@@ -15,9 +15,9 @@ from events.timestamp import format_timestamp
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource, worker_sources
 from ops.cli.log_reading import archive_of, bus_of, opened_bus
-from ops.files.run_folder import HoldsNoLog
+from ops.files.run_folder import HoldsNoLog, used
 from ops.production.archive.archive_pages import ArchivedStreams
-from ops.production.archive.errors import FolderUnreadable, StampRefused
+from ops.production.archive.errors import ArchiveNeverGrows, FolderUnreadable, StampRefused
 from ops.production.archive.finding import AuditFinding, Report
 from ops.production.archive.folder import Folder
 from ops.production.archive.history import end_of
@@ -103,6 +103,7 @@ def run_verify(
             print_answer(report, output)
         else:
             show(report, took, console)
+            show_rolled_away(report, source, console)
         outcome.code = 1 if report.findings else 0
     return outcome.code
 
@@ -122,6 +123,8 @@ def _with_citations(report: Report, found: ReadLog, workers: Sequence[str]) -> R
 def run_checkpoint(source: AuditSource, to: str, server: str, *, console: Console) -> int:
     """Audit what there is, sign it as it is now, and hand out the checkpoints; 1 when it is not worth signing."""
     with known_failures() as outcome:
+        if source.archive_alone:
+            raise ArchiveNeverGrows(source.archive)
         folder = Path(source.beside)
         # The evidence first: of a log that grows, what is read afterwards is never less than what was signed. Where nothing was, a log still has a chain.
         evidence = load_evidence(str(folder)) if (folder / HEADS).exists() else Evidence()
@@ -131,6 +134,7 @@ def run_checkpoint(source: AuditSource, to: str, server: str, *, console: Consol
             show(report, 0, console)
         if report.changes:
             console.print("[red]nothing is signed[/red]")
+            show_rolled_away(report, source, console)
             outcome.code = 1
             return outcome.code
         asyncio.run(sign_all(source, folder))
@@ -173,7 +177,8 @@ def run_rotate(witness: Path, lost: str, *, console: Console) -> int:
             raise FolderUnreadable(str(witness), f"holds no {HEADS}: it is no witness folder")
         if lost:
             heads = load_evidence(str(witness)).heads
-            key = begin_anew(witness, {stream: head.sequence for stream, head in heads.items()}, lost=lost)
+            with used(witness):
+                key = begin_anew(witness, {stream: head.sequence for stream, head in heads.items()}, lost=lost)
             endorsement = (
                 f"nobody endorses it: auditors have to be given its fingerprint, and name it with --trust {key}"
             )
@@ -251,13 +256,11 @@ def _write_proof(proof: dict[str, Any], subject: str, file: str, console: Consol
 
 
 async def sign_all(source: AuditSource, folder: Path) -> None:
-    """Sign what every stream is now. Raises `LogRegressed`."""
+    """Sign what every stream is now. Raises `LogRegressed`, `FolderUnusable`."""
     witness = HeadWitness(folder)
     async with bus_of(source) as bus:
         for name in (await streams_on(bus)).every:
-            stream = await bus.stream(name)
-            await witness.check(stream)
-            await witness.witness(stream)
+            await witness.sign(await bus.stream(name))
 
 
 def _hand_out(folder: Path, to: str, server: str) -> str:
@@ -299,6 +302,19 @@ def show(report: Report, took: float, console: Console) -> None:
         )
 
 
+def lack_beginning(report: Report) -> list[str]:
+    """The streams whose first messages are not there."""
+    return [one.stream for one in report.findings if one.what == "missing" and one.sequence == 1]
+
+
+def show_rolled_away(report: Report, source: AuditSource, console: Console) -> None:
+    """Where the beginning of a stream is not there and no archive is read, say that it may have been rolled away into one."""
+    lack = lack_beginning(report)
+    if lack and not source.archive:
+        streams = legible(", ".join(lack))
+        console.print(f"if the beginning of {streams} was rolled away: name the archive that holds it")
+
+
 def _show_findings(report: Report, console: Console) -> None:
     for line in (*report.stamps, *report.cited):
         console.print(legible(line), highlight=False, soft_wrap=True)
@@ -314,11 +330,13 @@ __all__ = [
     "AuditSource",
     "examined",
     "found_of",
+    "lack_beginning",
     "run_checkpoint",
     "run_prove",
     "run_prove_consistency",
     "run_rotate",
     "run_verify",
     "show",
+    "show_rolled_away",
     "sign_all",
 ]

@@ -78,6 +78,7 @@ def verify(
 def checkpoint(
     data: Data = None,
     nats: Bus = "",
+    archive: Archive = "",
     witness: Witness = "",
     to: Annotated[
         str,
@@ -91,11 +92,13 @@ def checkpoint(
 ) -> None:
     """Audit the log, sign every stream as it is now, and hand the checkpoints out to where this machine can't change them.
 
+    Of a log whose beginning was rolled away that is read from --archive.
+
     Example: kuelog audit checkpoint --data .kuelog/demo --to /mnt/auditors
     """
     from ops.cli.audit.auditing import AuditSource, run_checkpoint  # noqa: PLC0415
 
-    source = AuditSource(data=data, nats=nats, witness=witness)
+    source = AuditSource(data=data, nats=nats, archive=archive, witness=witness)
     raise typer.Exit(run_checkpoint(source, to, timestamp, console=_console()))
 
 

@@ -81,12 +81,10 @@ class Archivist:
                 await self.look(clock.now())
 
     async def sign(self) -> None:
-        """Have the witness sign all that there is, where no service does. Raises `LogRegressed`, `LogUnavailable`."""
+        """Have the witness sign all that there is, where no service does. Raises `LogRegressed`, `LogUnavailable`, `FolderUnusable`."""
         witness = HeadWitness(self._witness)
         for name in (await streams_on(self._bus)).witnessed:
-            stream = await self._bus.stream(name)
-            await witness.check(stream)
-            await witness.witness(stream)
+            await witness.sign(await self._bus.stream(name))
 
     async def look(self, now: Millis, *, force: bool = False) -> None:
         """Do what is due; what can't be done now is in `problem` and in the log lines, and tried again the next time."""

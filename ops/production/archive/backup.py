@@ -163,9 +163,7 @@ async def _found(bus: JetStreamBus, witness: Path, folder: Folder) -> _Found:
 async def _look(bus: JetStreamBus, witness: Path, folder: Folder) -> _Found:
     signer, there = HeadWitness(witness), await streams_on(bus)
     for name in there.every:
-        stream = await bus.stream(name)
-        await signer.check(stream)
-        await signer.witness(stream)
+        await signer.sign(await bus.stream(name))
     standing = {name: await generations(bus.client, name) for name in there.every}
     evidence = await _to_common_end(bus, signer, load_evidence(str(witness)))
     streams: dict[str, StreamPart] = {}

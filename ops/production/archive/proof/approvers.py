@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from events.billing import Approval, MonthClosed
 from ops.files.reading import rows_in
+from ops.files.run_folder import used
 from ops.files.whole_file import write_whole
 from ops.production.archive.proof.checkpoint import signed_by
 from ops.production.archive.proof.keys import Signer, ring_in, trusted_publics, write_private
@@ -52,7 +53,7 @@ def make_key(path: Path) -> str:
 
 
 def add(folder: Path, name: str, public: str) -> Approver:
-    """Endorse a person's key with the witness's. Raises `ApproverRefused`, `WitnessKeyMissing`, `Unreadable`."""
+    """Endorse a person's key with the witness's. Raises `ApproverRefused`, `WitnessKeyMissing`, `Unreadable`, `FolderUnusable`."""
     try:
         fingerprint(public)
     except ValueError as bad:
@@ -63,7 +64,8 @@ def add(folder: Path, name: str, public: str) -> Approver:
     signer = Signer(folder, signed=True)
     fresh = Approver(name=name, public=public, voucher=signer.id)
     fresh = msgspec.structs.replace(fresh, endorsement=signer.vouch(_text(fresh)))
-    write_whole(folder / APPROVERS, msgspec.json.encode((*known, fresh), order="deterministic"))
+    with used(folder):
+        write_whole(folder / APPROVERS, msgspec.json.encode((*known, fresh), order="deterministic"))
     return fresh
 
 

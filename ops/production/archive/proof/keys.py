@@ -4,6 +4,7 @@ An auditor needs to know one fingerprint, the first key's or any later one's, fr
 Where a key was replaced, the ring says how far it had signed each stream: it counts for nothing behind that.
 """
 
+import errno
 import hashlib
 import os
 from collections import Counter
@@ -223,6 +224,7 @@ def _fresh(path: Path) -> Ed25519PrivateKey:
 
 def write_private(path: Path, key: Ed25519PrivateKey) -> None:
     """Write a key into a file of its own, for its owner alone. Raises `FileExistsError` and other `OSError`."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as out:
-        out.write(key.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()))
+    if os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+    # Whole or not at all: half a key on a full disk would be taken for one that was lost.
+    write_whole(path, key.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()), mode=0o600)

@@ -21,7 +21,7 @@ import msgspec
 from events.hash_chain import bytes_hash
 from events.merkle import SIZE, Frontier, leaf_hash
 from ops.files.reading import Unreadable, json_of
-from ops.files.run_folder import FolderUnusable
+from ops.files.run_folder import used
 from ops.files.whole_file import write_whole
 from ops.production.archive.proof.checkpoint import Checkpoint, checkpoint_of, signed_by, signed_text
 from ops.production.archive.proof.keys import RING, KeyTrust, Signer, WitnessKeyMissing
@@ -42,16 +42,14 @@ class HeadWitness:
     """Signed checkpoints in a folder of their own."""
 
     def __init__(self, folder: Path) -> None:
-        """Take up what a folder holds. Raises `Unreadable`, `WitnessKeyMissing`."""
+        """Take up what a folder holds. Raises `Unreadable`, `WitnessKeyMissing`, `FolderUnusable`."""
         self._folder = folder
-        try:
+        with used(folder):
             folder.mkdir(parents=True, exist_ok=True)
             with self._alone():
                 self._heads = self._stored()
                 self._signer = Signer(folder, signed=bool(self._heads))
                 self._ring_as_of = self._ring_time()
-        except OSError as problem:
-            raise FolderUnusable(folder, problem) from problem
         self._check_heads()
         self._trees: dict[str, Frontier] = {}
 
@@ -61,7 +59,7 @@ class HeadWitness:
 
     def forget(self, stream: str) -> bool:
         """Accept that a stream is not what it was: it is witnessed anew from now on, and what was known is put aside."""
-        with self._alone():
+        with used(self._folder), self._alone():
             self._heads = self._stored()
             known = self._heads.pop(stream, None)
             self._trees.pop(stream, None)
@@ -73,7 +71,7 @@ class HeadWitness:
 
     def rotate(self) -> str:
         """A new key from now on; its fingerprint. What the old one had signed goes on to count."""
-        with self._alone():
+        with used(self._folder), self._alone():
             self._heads = self._stored()
             self._take_new_key()
             self._signer.rotate({stream: head.sequence for stream, head in self._heads.items()})
@@ -82,6 +80,12 @@ class HeadWitness:
     def signed(self, stream: str, checkpoint: Checkpoint) -> Checkpoint:
         """Another checkpoint under the key in use, such as one that reaches less far."""
         return self._signer.sign(stream, checkpoint)
+
+    async def sign(self, stream: Stream) -> None:
+        """Compare and take note, for who does so once and says why it can't be. Raises `LogRegressed`, `Unreadable`, `FolderUnusable`."""
+        with used(self._folder):
+            await self.check(stream)
+            await self.witness(stream)
 
     async def check(self, stream: Stream) -> None:
         """Compare a stream with what was witnessed. Raises `LogRegressed`."""

@@ -30,7 +30,8 @@ _WINDOW = 256
 _SEAM_S = 0.1
 """How soon we look again for the stream that goes on where one was rolled."""
 _REMEMBERED = 20_000
-"""Among so many of the last messages of a rolled stream a message is looked for that may have been stored twice."""
+"""Among so many of the last messages of each stream of the server a message is looked for that may have been stored twice."""
+_LOOK_S = 30.0
 
 
 class PublishAck(msgspec.Struct, frozen=True):
@@ -66,7 +67,7 @@ class JetStreamStream:
         self._open = name
         """The stream of the server that took in what was appended when we last looked."""
         self._unsure: set[str] = set()
-        """Ids of messages that were published together and not all acknowledged: any may be stored, perhaps before a roll."""
+        """Ids of messages that were published together and not all acknowledged: any may be stored."""
 
     async def append(
         self, subject: str, data: bytes, *, message_id: str, base: int, headers: Mapping[str, str] | None = None
@@ -90,7 +91,7 @@ class JetStreamStream:
     async def publish(self, messages: Sequence[Message]) -> None:
         """Store messages in order, a window at a time, each acknowledged; repetitions are dropped by their id."""
         doubtful = self._unsure.intersection(message.message_id for message in messages)
-        stored = await self._stored_before_a_roll(doubtful) if doubtful else frozenset[str]()
+        stored = await self._stored_already(doubtful) if doubtful else frozenset[str]()
         self._unsure -= stored
         messages = [message for message in messages if message.message_id not in stored]
         for start in range(0, len(messages), _WINDOW):
@@ -98,7 +99,7 @@ class JetStreamStream:
             try:
                 await self._publish(window)
             except BaseException:
-                # Whoever publishes all of them again may do so behind a roll, also what is stored already.
+                # Whoever publishes all of them again may do so when the server has forgotten what is stored already.
                 self._unsure.update(message.message_id for message in messages[: start + len(window)])
                 raise
 
@@ -290,17 +291,25 @@ class JetStreamStream:
                 raise refusal(self.name, ack.error)
             self._unsure.discard(message.message_id)
 
-    async def _stored_before_a_roll(self, ids: set[str]) -> frozenset[str]:
-        """Which messages were stored before a roll: the stream that goes on does not know the ids of the one before it."""
+    async def _stored_already(self, ids: set[str]) -> frozenset[str]:
+        """Which messages are stored: after a roll, and after two minutes, the server does not know their ids any more.
+
+        Raises `LogUnavailable`, also where the stream was removed or has lost its tail meanwhile: it is looked at again then.
+        """
         found: set[str] = set()
-        for one in await self._standing():
-            begin = max(one.last - _REMEMBERED, one.first - 1)
-            if one.takes_in or begin >= one.stored:
-                continue
-            async for batch in PullReader(self._client, self.name, one.name).batches(begin):
-                found |= ids.intersection(entry.message_id for entry in batch)
-                if batch[-1].sequence >= one.stored:
-                    break
+        try:
+            async with asyncio.timeout(_LOOK_S):
+                for one in await self._standing():
+                    begin = max(one.last - _REMEMBERED, one.first - 1)
+                    if begin >= one.stored:
+                        continue
+                    async for batch in PullReader(self._client, self.name, one.name).batches(begin):
+                        found |= ids.intersection(entry.message_id for entry in batch)
+                        if batch[-1].sequence >= one.stored:
+                            break
+        except (StreamGone, TailLost, TimeoutError) as problem:
+            why = "what was stored of what is to be told again could not be read"
+            raise LogUnavailable(stream=self.name, problem=why) from problem
         return frozenset(found)
 
     async def _resolve(self, subject: str, message_id: str, base: int, problem: Exception, breaks: int) -> int:

@@ -1,5 +1,7 @@
 """A snapshot saves time and nothing else: what is not surely right is passed over, and the fold begins at zero."""
 
+import asyncio
+import os
 import random
 from pathlib import Path
 
@@ -140,3 +142,33 @@ async def test_a_snapshot_of_before_there_were_seals_counts_unless_its_tables_co
     assert (await Snapshots(tmp_path, "1").load(stream)).base == 1
     path.write_bytes(bare.replace(old, new))
     assert path.read_bytes() != bare and (await Snapshots(tmp_path, "1").load(stream)).base == 0
+
+
+async def test_a_place_of_snapshots_that_can_not_be_used_is_told_and_used_once_it_can(tmp_path: Path) -> None:
+    fold, stream = await folded()
+    place = tmp_path / "snapshots"
+    place.write_bytes(b"a file in its place")
+    saved = Snapshots(place, "1", every=0)
+    assert (await saved.load(stream)).base == 0, "without them the fold begins at zero"
+    saved.settled(fold)
+    assert saved.problem == f"no snapshot can be written in {place}: File exists"
+    place.unlink()
+    fold.base += 1
+    saved.settled(fold)
+    fold.base -= 1
+    assert saved.problem == "" and [one.name for one in place.iterdir()] == ["LOG_0.json"]
+
+
+def test_who_may_not_enter_a_place_of_snapshots_begins_without(tmp_path: Path) -> None:
+    place = tmp_path / "snapshots"
+    place.mkdir(mode=0)
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            if not os.getuid():
+                os.setuid(65534)
+            code = asyncio.run(Snapshots(place, "1").load(MemoryBus().memory("LOG_0"))).base
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
