@@ -90,7 +90,8 @@ async def test_a_log_is_divided_while_its_services_run_and_they_take_the_new_par
             ("--place", f"{asked}=LOG_1"),
             f"a tree in use moves into a partition that the log has not yet: write {asked}=LOG_3",
         ),
-        (("0",), "a log has 1 to"),
+        (("0",), "greater than or equal to 1"),
+        (("257", "--place", "queue/new=LOG_2"), "a log has 1 to 256 partitions, not 257"),
     ):
         refused = await cli("log", "partition", *words, *bus)
         assert refused.exit_code != 0 and why in " ".join(refused.output.split()), refused.output

@@ -358,7 +358,7 @@ def test_an_answer_that_can_t_be_written_is_one_message_and_one_that_nobody_read
     os.close(reader)
     with os.fdopen(writer, "w") as pipe:
         done = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False)
-    assert (done.returncode, done.stderr) == (1, "")
+    assert (done.returncode, done.stderr) == (141, "")
 
 
 def test_a_port_of_somebody_else_is_told_before_anything_runs(tmp_path: Path) -> None:
