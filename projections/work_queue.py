@@ -123,9 +123,10 @@ class _Pile:
 
     def in_order(self) -> None:
         """The smallest comes first again, whoever was put behind."""
-        self._order += self._behind
-        heapq.heapify(self._order)
-        self._behind.clear()
+        if self._behind:
+            self._order += self._behind
+            heapq.heapify(self._order)
+            self._behind.clear()
 
     def add_all(self, keys: Iterable[str]) -> None:
         for key in keys:

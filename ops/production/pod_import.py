@@ -14,6 +14,7 @@ from events.event import Millis
 from events.json_object import JsonObject, array_at, object_at, objects_at
 from events.pod_set import PodSet
 from events.quantity import from_units
+from events.quota import StopPolicy
 from events.settings import SettingsObserved
 from events.timestamp import format_timestamp
 from ops.production.kubernetes.client import KubeClient, path_of
@@ -37,7 +38,6 @@ FLAVORS = Resource(group=GROUP, version=VERSION, plural="resourceflavors", kind=
 IMPORTED = "Imported"
 _MAIN = "main"
 _OVER = ("Succeeded", "Failed")
-_DRAINS = "HoldAndDrain"
 SET_LABELS = frozenset({QUEUE_NAME, MANAGED, JOB_UID})
 """The labels that say whose a pod or a Workload is."""
 
@@ -155,7 +155,9 @@ def _planned(pod: JsonObject, queue: str, around: ImportTargets, settings: Setti
     if cluster_queue is None:
         return stays(f"LocalQueue {queue} leads to ClusterQueue {name}, which is not there")
     for kind, value in (("LocalQueue", local), ("ClusterQueue", cluster_queue)):
-        if object_at(value, "spec").get("stopPolicy") == _DRAINS:  # It would be ended as soon as it is in.
+        if (
+            object_at(value, "spec").get("stopPolicy") == StopPolicy.HOLD_AND_DRAIN
+        ):  # It would be ended as soon as it is in.
             return stays(f"{kind} {value['metadata']['name']} is stopped, and stops what runs in it: resume it first")
     named = object_at(pod, "spec").get("priorityClassName")
     if named and named not in around.classes:

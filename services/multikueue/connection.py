@@ -59,7 +59,8 @@ _OPENED_AGAIN: Millis = 10_000
 """How long a cluster that was connected is not shown as lost while its watch is opened again."""
 _OPENED: Millis = 60_000
 _MOST_PATIENCE: Millis = 600_000
-_LONGEST = 1024
+LONGEST = 1024
+"""Of what a cluster answers, so many characters are told: it may quote all of a job."""
 _EXPECTED = (ClusterUnavailable, ObjectMissing, ObjectInvalid, KubeConfigRefused)
 
 
@@ -218,7 +219,7 @@ class ClusterConnection:
         except Exception as problem:  # noqa: BLE001 - whatever a cluster answers, it is tried again
             if not isinstance(problem, _EXPECTED):
                 log.exception("what it answers is not understood", cluster=self.name)
-            what = str(problem)[:_LONGEST] or type(problem).__name__
+            what = str(problem)[:LONGEST] or type(problem).__name__
             if self._has_lasted():
                 log.info("connected again", cluster=self.name, problem=what)
                 return 0

@@ -21,7 +21,7 @@ from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.pods import is_leaving
 from services.jobs.kinds.table import POD
 from services.multikueue.autoscaled import autoscaled_patch, cluster_there, is_scaled_there
-from services.multikueue.connection import ClusterConnection
+from services.multikueue.connection import LONGEST, ClusterConnection
 from services.multikueue.estimates import question
 from services.multikueue.objects import (
     amended,
@@ -59,8 +59,6 @@ log = structlog.get_logger()
 _SOON: Millis = 500
 _DEFERRED: Millis = 2_000
 _LATER: Millis = 10_000
-_LONGEST = 1024
-"""What is told of a refusal, which may quote all of a job."""
 _PATIENCE_S = 10.0
 """No cluster keeps the others waiting for longer."""
 
@@ -389,7 +387,7 @@ class RemoteWriter:
     async def _refused(self, wanted: RemotePlan, problem: str) -> None:
         if wanted.run is None:
             return
-        problem = problem[:_LONGEST]
+        problem = problem[:LONGEST]
         refused = RemoteJobRefused(
             workload=wanted.workload, cluster=wanted.run.cluster, decision=wanted.run.decision, message=problem
         )

@@ -8,7 +8,7 @@ import msgspec
 from rich.console import Console
 
 from events.subjects import CONTROL
-from ops.cli.audit.auditing import AuditSource, examined, found_of, lack_beginning, show, show_rolled_away, sign_all
+from ops.cli.audit.auditing import AuditSource, examined, found_of, is_refused, lack_beginning, sign_all
 from ops.cli.failures import known_failures
 from ops.production.archive.archive import LIST, write_archive
 from ops.production.archive.data_sets import copy_data_sets
@@ -38,11 +38,7 @@ def run_archive(source: AuditSource, to: str, *, console: Console) -> int:
             evidence = load_evidence(source.beside)
             with found_of(source) as found, console.status("reading"):
                 report = examined(found, evidence)
-        if report.findings:
-            show(report, 0, console)
-        if report.changes:
-            console.print("[red]nothing is archived[/red]")
-            show_rolled_away(report, source, console)
+        if is_refused(report, source, "archived", console):
             outcome.code = 1
             return outcome.code
         begun = time.perf_counter()

@@ -103,7 +103,7 @@ def run_verify(
             print_answer(report, output)
         else:
             show(report, took, console)
-            show_rolled_away(report, source, console)
+            _show_rolled_away(report, source, console)
         outcome.code = 1 if report.findings else 0
     return outcome.code
 
@@ -130,11 +130,7 @@ def run_checkpoint(source: AuditSource, to: str, server: str, *, console: Consol
         evidence = load_evidence(str(folder)) if (folder / HEADS).exists() else Evidence()
         with found_of(source) as found, console.status("reading"):
             report = examined(found, evidence)
-        if report.findings:
-            show(report, 0, console)
-        if report.changes:
-            console.print("[red]nothing is signed[/red]")
-            show_rolled_away(report, source, console)
+        if is_refused(report, source, "signed", console):
             outcome.code = 1
             return outcome.code
         asyncio.run(sign_all(source, folder))
@@ -307,12 +303,22 @@ def lack_beginning(report: Report) -> list[str]:
     return [one.stream for one in report.findings if one.what == "missing" and one.sequence == 1]
 
 
-def show_rolled_away(report: Report, source: AuditSource, console: Console) -> None:
+def _show_rolled_away(report: Report, source: AuditSource, console: Console) -> None:
     """Where the beginning of a stream is not there and no archive is read, say that it may have been rolled away into one."""
     lack = lack_beginning(report)
     if lack and not source.archive:
         streams = legible(", ".join(lack))
         console.print(f"if the beginning of {streams} was rolled away: name the archive that holds it")
+
+
+def is_refused(report: Report, source: AuditSource, done: str, console: Console) -> bool:
+    """Show what was found, if anything; whether the record was changed, so that nothing of it is `done`."""
+    if report.findings:
+        show(report, 0, console)
+    if report.changes:
+        console.print(f"[red]nothing is {done}[/red]")
+        _show_rolled_away(report, source, console)
+    return bool(report.changes)
 
 
 def _show_findings(report: Report, console: Console) -> None:
@@ -330,6 +336,7 @@ __all__ = [
     "AuditSource",
     "examined",
     "found_of",
+    "is_refused",
     "lack_beginning",
     "run_checkpoint",
     "run_prove",
@@ -337,6 +344,5 @@ __all__ = [
     "run_rotate",
     "run_verify",
     "show",
-    "show_rolled_away",
     "sign_all",
 ]

@@ -1,5 +1,7 @@
 """The error of an annotation that cannot be read."""
 
+from events.whole_number import signed_of_32_bits
+
 
 class BadAnnotation(ValueError):
     """An annotation that is not in HAMi's form; the message names the part that is wrong."""
@@ -9,20 +11,15 @@ class BadAnnotation(ValueError):
         self.key, self.part, self.problem = key, part, problem
 
 
-_INT32, _DIGITS, _SHOWN = 2**31, 10, 80
+_SHOWN = 80
 
 
 def whole_number(text: str, *, key: str, part: str) -> int:
     """A 32-bit number that stands in part of an annotation. Raises `BadAnnotation`."""
-    digits = text[1:] if text[:1] in ("-", "+") else text
-    short = digits.lstrip("0") or digits[-1:]
-    if not (short.isascii() and short.isdigit()) or len(short) > _DIGITS:
-        raise _no_number(text, key, part)
-    number = -int(short) if text[:1] == "-" else int(short)
-    if not -_INT32 <= number < _INT32:
-        raise _no_number(text, key, part)
+    sign = text[:1] if text[:1] in ("-", "+") else ""
+    digits = text.removeprefix(sign)
+    # However many zeros stand before it.
+    number = signed_of_32_bits(sign + (digits.lstrip("0") or "0" if digits.isdigit() else digits))
+    if number is None:
+        raise BadAnnotation(key=key, part=part[:_SHOWN], problem=f"has {text[:_SHOWN]!r} where a number belongs")
     return number
-
-
-def _no_number(text: str, key: str, part: str) -> BadAnnotation:
-    return BadAnnotation(key=key, part=part[:_SHOWN], problem=f"has {text[:_SHOWN]!r} where a number belongs")
