@@ -1,9 +1,12 @@
-"""Deletes the job of a workload that is retained no longer."""
+"""Lets go of the objects of a workload that is retained no longer."""
 
 import structlog
 
+from events.json_object import JsonObject
+from services.applier.manifests import finalizers_left
 from services.applier.patches import is_another
 from services.applier.plan import Application
+from services.applier.workloads.known_objects import WORKLOADS
 from services.runtime.cluster_port import ObjectConflict, ObjectMissing, Writer
 
 log = structlog.get_logger()
@@ -24,3 +27,11 @@ async def delete_job(writer: Writer, application: Application) -> bool:
     except ObjectMissing:
         log.debug("gone already", job=application.job)
     return False
+
+
+async def release_object(writer: Writer, application: Application, meta: JsonObject) -> None:
+    """Remove our finalizer from the Workload object with these metadata."""
+    left = finalizers_left(meta)
+    if left is not None:
+        patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "finalizers": left}}
+        await writer.merge(WORKLOADS, application.namespace, application.name, patch)

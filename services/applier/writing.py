@@ -13,12 +13,11 @@ from projections.workloads.preemption_gates import has_gates_of_others
 from services.applier.application_events import news_of, turn_of
 from services.applier.citations import citation_patch, cites
 from services.applier.decisions import Decisions
-from services.applier.discarding import delete_job
+from services.applier.discarding import delete_job, release_object
 from services.applier.events.event_recorder import EventRecorder
 from services.applier.events.workload_events import created, deleted, updated
 from services.applier.known_jobs import KnownJobs, SeenJobs
 from services.applier.later_decisions import is_overtaken
-from services.applier.manifests import finalizers_left
 from services.applier.patches import (
     JobWrite,
     changes_told,
@@ -115,16 +114,26 @@ class ApplicationWriter:
         owners = owners_patch(found, application)
         if owners is not None:
             found = await self._merge(application, owners)
+        found = await self._mark(application, found)
         await self._refresh(application, found)
-        mark = mark_patch(found, await self._without_lost_mark(application, found))
-        if mark is not None:
-            found = await self._merge(application, mark)
         self._record_news(application, found)
         if application.release:
-            await self._release(application, found["metadata"])
+            await release_object(self._writer, application, found["metadata"])
         elif application.finished and application.of.owner is not None:
             self._keeper.free(application.workload, found["metadata"])
         return ()
+
+    async def _mark(self, application: Application, found: JsonObject) -> JsonObject:
+        """Say what was written: checks are set once, so what their controllers say right after that is not taken back by another try."""
+        for _ in range(_CONFLICTS):
+            mark = mark_patch(found, await self._without_lost_mark(application, found))
+            if mark is None:
+                return found
+            try:
+                return await self._merge(application, mark)
+            except ObjectConflict:
+                found = await self._read(application)
+        raise ObjectConflict(f"workload {application.workload} keeps changing")
 
     async def _ask_first(self, application: Application) -> None:
         """Have an object ask for what quota was given for before it shows that it was: after that it can't ask for anything else."""
@@ -234,8 +243,7 @@ class ApplicationWriter:
         return found
 
     async def _merge(self, application: Application, patch: JsonObject, subresource: str = "") -> JsonObject:
-        place = (WORKLOADS, application.namespace, application.name)
-        found = await self._writer.merge(*place, patch, subresource=subresource)
+        found = await self._writer.merge(WORKLOADS, application.namespace, application.name, patch, subresource=subresource)
         self._known.note(application.workload, found)
         return found
 
@@ -381,18 +389,11 @@ class ApplicationWriter:
             found = await self._read(application)
             self._record_news(application, found)
             meta = found["metadata"]
-            await self._release(application, meta)
+            await release_object(self._writer, application, meta)
             if meta.get("deletionTimestamp") is None:
                 await self._writer.delete(WORKLOADS, application.namespace, application.name, uid=meta.get("uid", ""))
         except ObjectMissing:
             log.debug("gone already", workload=application.workload)
-
-    async def _release(self, application: Application, meta: JsonObject) -> None:
-        """Remove our finalizer from the object with these metadata."""
-        left = finalizers_left(meta)
-        if left is not None:
-            patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "finalizers": left}}
-            await self._writer.merge(WORKLOADS, application.namespace, application.name, patch)
 
     def _record_news(self, application: Application, found: JsonObject) -> None:
         uid = object_at(found, "metadata").get("uid", "")

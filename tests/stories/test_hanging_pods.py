@@ -30,7 +30,8 @@ async def test_quota_comes_back_while_pods_hang_and_their_workload_waits_until_t
     await pods.until(lambda: condition(pods, workload, "QuotaReserved")[0] == "False")
     assert all(pods.phase(one) == "Running" for one in names)
     await stage.client.merge(WORKLOADS, "default", workload, {"spec": {"active": True}})
-    await pods.until(lambda: condition(pods, workload, "Requeued") == ("True", "Reactivated"))
+    # Whoever is slower than a node may be silent deactivates a workload that is evicted already, for its node.
+    await pods.until(lambda: condition(pods, workload, "Requeued")[1] in {"Reactivated", "NodeFailures"})
     await stage.clock.sleep(3600)
     assert condition(pods, workload, "QuotaReserved")[0] == "False", "its pods are there still"
     await replays(stage)

@@ -8,10 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from events.amount import Requests
+from events.api.labels import DECISION
 from events.json_object import JsonObject
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.settings import PodsReadyRule, SettingsObserved
-from events.workload import Condition, ConditionStatus, GateState, Owner, PodSetAssignment, WorkloadSpec
+from events.workload import CheckState, CheckStatus, Condition, ConditionStatus, GateState, Owner, PodSetAssignment, WorkloadSpec
 from ops.production.process.clock import ScaledClock
 from projections.workloads.lifecycle import Admission, Workload
 from services.applier.events.event_recorder import EventRecorder
@@ -181,6 +182,40 @@ async def test_a_preemption_gate_that_others_have_opened_stays_open_until_an_evi
 
     assert await shown(bearing("w", 2, applied=1)) == {"a": "Closed", "b": "Open"}
     assert await shown(bearing("w", 3, stopped_by=3, applied=2)) == {"a": "Closed", "b": "Closed"}
+
+
+def reset(name: str, sequence: int) -> Application:
+    """A workload that was given quota anew: its check waits again."""
+    made = application(name, sequence, "QuotaReserved", applied=1)
+    checks = {"c": CheckStatus(name="c", state=CheckState.PENDING, since=1000)}
+    return replace(made, of=replace(made.of, checks=checks), checks={"c": sequence})
+
+
+async def say_ready(cluster: InProcess, name: str) -> None:
+    """What the controller of the check does as soon as there is quota."""
+
+    def status() -> JsonObject:
+        return cluster.resources.get(cluster.kind(WORKLOADS), ("default", name))["status"]
+
+    while status()["conditions"][0]["status"] == "False":
+        await asyncio.sleep(0)
+    ready = {**status()["admissionChecks"][0], "state": "Ready"}
+    await cluster.merge(WORKLOADS, "default", name, {"status": {"admissionChecks": [ready]}}, subresource="status")
+
+
+@pytest.mark.parametrize("whose", BOTH)
+async def test_a_check_that_was_reset_is_not_reset_again_once_its_controller_has_said_something(whose: str) -> None:
+    cluster = InProcess(definitions_of(whose), seed=7)
+    for name in (f"w{number}" for number in range(40)):
+        waits = {**application(name, 1, "QuotaReserved").status["conditions"][0], "status": "False"}
+        before = {"name": "c", "state": "Ready", "message": "", "lastTransitionTime": SINCE}
+        status = {"status": {"conditions": [waits], "admissionChecks": [before]}}
+        await cluster.create(WORKLOADS, "default", workload(name))
+        await cluster.merge(WORKLOADS, "default", name, status, subresource="status")
+        await asyncio.gather(retried(writer(cluster), reset(name, 2)), say_ready(cluster, name))
+        found = cluster.resources.get(cluster.kind(WORKLOADS), ("default", name))
+        assert found["status"]["admissionChecks"][0]["state"] == "Ready", name
+        assert found["metadata"]["annotations"][DECISION] == "LOG_0/2"
 
 
 async def test_what_is_said_no_more_goes_and_what_was_only_ours_goes_with_it() -> None:
