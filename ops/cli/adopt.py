@@ -43,7 +43,7 @@ def adopt(
     kubeconfig: Annotated[str, typer.Option(help="The cluster that Kueue has managed.")] = "",
     context: Annotated[str, typer.Option(help="The context of that kubeconfig.")] = "",
     nats: Annotated[
-        str, typer.Option(help="The bus that the facts are recorded on.", envvar="KUELOG_NATS", show_envvar=False)
+        str, typer.Option(help="The bus that the facts are recorded on.", envvar="KUELOG_NATS")
     ] = "nats://127.0.0.1:4222",
     config: Annotated[Path | None, typer.Option(help="Kueue's Configuration file, if it had one.")] = None,
     dry_run: Annotated[bool, typer.Option(help="Only say what differs; no bus is needed.")] = False,

@@ -37,7 +37,7 @@ def secret(
     keep: Annotated[
         Path | None,
         typer.Option(
-            help="The Secrets as they are now, from kubectl get secret -o yaml (- for standard input): what they hold stays, what is missing is added."
+            help="The Secrets as they are now, from kubectl get secret -o yaml or as they were printed here (- for standard input): what they hold stays, what is missing is added."
         ),
     ] = None,
     bus: Annotated[
@@ -49,7 +49,7 @@ def secret(
 
     Example: kuelog deploy secret | kubectl apply -f -
     """
-    from ops.files.reading import Unreadable  # noqa: PLC0415
+    from ops.files.manifests import ManifestBroken  # noqa: PLC0415
     from ops.files.yaml_text import yaml_text  # noqa: PLC0415
     from ops.production.deploy.bus import users_of  # noqa: PLC0415 - a command loads what it needs
     from ops.production.deploy.deployments import SITES_SECRET, TOKEN_SECRET  # noqa: PLC0415
@@ -59,7 +59,7 @@ def secret(
 
     try:
         there = _held(keep) if keep is not None else {}
-    except Unreadable as problem:
+    except ManifestBroken as problem:
         raise typer.Exit(complain(problem)) from problem
     except ValueError as problem:
         raise typer.Exit(complain(f"{keep}: {problem}")) from problem
@@ -88,16 +88,19 @@ def secret(
 
 
 def _held(path: Path) -> dict[str, dict[str, str]]:
-    """What Secrets hold, by their name: of a file with one of them, or a List. Raises `Unreadable`, `ValueError`."""
-    from ops.files.reading import yaml_file  # noqa: PLC0415
+    """What Secrets hold, by their name, as the API server has them or as this command has printed them. Raises `ManifestBroken`, `ValueError`."""
+    from ops.files.manifests import read_objects  # noqa: PLC0415
 
-    whole: Any = yaml_file(path)
     found: dict[str, dict[str, str]] = {}
-    for one in whole["items"] if isinstance(whole, dict) and whole.get("kind") == "List" else [whole]:
-        if not isinstance(one, dict) or one.get("kind") != "Secret":
+    for document in read_objects([path]):
+        one = document.value
+        if one["kind"] != "Secret":
             raise ValueError("it holds no Secret: write what kubectl get secret NAME -o yaml prints")
         decoded = {key: base64.b64decode(text).decode() for key, text in (one.get("data") or {}).items()}
-        found[one["metadata"]["name"]] = decoded
+        name = (one.get("metadata") or {}).get("name")
+        if not isinstance(name, str):
+            raise ValueError("a Secret in it has no name: write metadata.name")
+        found[name] = {**decoded, **(one.get("stringData") or {})}
     return found
 
 
@@ -187,9 +190,7 @@ def manifests(
 
 @deploy_app.command()
 def streams(
-    nats: Annotated[
-        str, typer.Option(help="The bus.", envvar="KUELOG_NATS", show_envvar=False)
-    ] = "nats://127.0.0.1:4222",
+    nats: Annotated[str, typer.Option(help="The bus.", envvar="KUELOG_NATS")] = "nats://127.0.0.1:4222",
     replicas: Annotated[int, typer.Option(min=1, max=5, help="On how many servers each stream is held.")] = 3,
     max_bytes: Annotated[int, typer.Option(help="How large each stream may become.")] = 4 << 30,
     partitions: Partitions = 1,

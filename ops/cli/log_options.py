@@ -28,7 +28,6 @@ Workers = Annotated[
         "--worker",
         metavar="NAME=PLACE",
         envvar="KUELOG_WORKER",
-        show_envvar=False,
         help="The log of a worker cluster, by the name of its MultiKueueCluster: nats://HOST:PORT, the folder of a run, or an archive; "
         "repeatable, also for one cluster whose archive a bus goes on behind.",
     ),
@@ -40,7 +39,6 @@ Copies = Annotated[
         "--site",
         metavar="NAME=ADDRESS",
         envvar="KUELOG_SITE",
-        show_envvar=False,
         help="The copy of a site's log at this hub, by the name of the site: nats://reader-NAME:PASSWORD@HOST:PORT; repeatable.",
     ),
 ]
@@ -50,7 +48,6 @@ HandOut = Annotated[
     typer.Option(
         metavar="PLACE",
         envvar="KUELOG_HAND_OUT",
-        show_envvar=False,
         help="Where checkpoints are handed out by themselves: a folder, an address that fsspec knows, one of HTTP that takes a POST, or nats://HOST:PORT/SUBJECT; repeatable.",
     ),
 ]
@@ -59,7 +56,6 @@ Timestamp = Annotated[
     typer.Option(
         metavar="URL",
         envvar="KUELOG_TIMESTAMP",
-        show_envvar=False,
         help="A server of RFC 3161 that stamps what is handed out.",
     ),
 ]

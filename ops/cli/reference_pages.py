@@ -34,11 +34,13 @@ Each command with its options, as `--help` says it; `kubectl kuelog …` is the 
 
 ## What all of them do
 
-* `-o json` and `-o yaml` say the same, all of it, to programs; text is for people.
+* `-o json` and `-o yaml`, wherever a command has `-o`, say the same, all of it, to programs; text is for people.
 * On a terminal a table leaves out the columns that matter least where there is no room, and says which. Into a pipe or a file goes
   every column and every line whole, without colours.
 * An answer goes to standard output; errors, warnings and progress go to standard error.
 * A file that is `-` is standard input.
+* An option that is not given is read from the variable that is named with it, several values with spaces between. `KUELOG_BUS_CA` names a file with
+  the authority of a [bus in TLS](deploy.md#bus-in-tls), for every command.
 
 ## Exit codes
 
@@ -116,24 +118,30 @@ def _help(text: str) -> str:
 
 def _row(one: Any) -> str:
     match one:
-        case TyperOption(name="help" | "install_completion" | "show_completion"):
+        case TyperOption(name="help" | "install_completion" | "show_completion") | TyperOption(hidden=True):
             return ""
         case TyperOption():
-            names, words = ", ".join((*one.opts, *one.secondary_opts)), f"{one.help or ''}{_default(one)}"
+            names, words = (
+                ", ".join((*one.opts, *one.secondary_opts)),
+                f"{one.help or ''}{_default(one)}{_variable(one)}",
+            )
         case TyperArgument():
-            names, words = (one.name or "").upper(), one.help or ""
+            names, words = (one.name or "").upper(), f"{one.help or ''}{_default(one)}"
         case _:
             return ""
     plain = " ".join(Text.from_markup(words).plain.split()).replace("|", "\\|")
     return f"| `{names}` | {plain} |\n"
 
 
-def _default(one: TyperOption) -> str:
+def _default(one: TyperOption | TyperArgument) -> str:
     """What it is when it is not named; nothing for switches, and where that is nothing."""
-    value = one.default
-    return (
-        f" Default: {value}." if isinstance(value, str | int | float) and not isinstance(value, bool) and value else ""
-    )
+    value = one.show_default if isinstance(one.show_default, str) else one.default
+    told = isinstance(value, str | int | float | Path) and not isinstance(value, bool) and value not in ("", 0, Path())
+    return f" Default: {value}." if told else ""
+
+
+def _variable(one: TyperOption) -> str:
+    return f" Variable: {one.envvar}." if one.envvar else ""
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """Other settings than those that were recorded: read from FIELD=VALUE, and put into the log that is folded."""
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 
 import msgspec
 
@@ -10,6 +11,7 @@ from events.json_object import JsonObject, is_object, object_at
 from events.settings import SettingsObserved
 from events.subjects import CONTROL, FACTS
 from ops.files.reading import Unreadable, yaml_of
+from projections.feature_gates import DEFAULTS
 from services.runtime.control_log import Control
 from services.runtime.log_port import Entry
 from services.runtime.partition.stored_message import Opened, open_message
@@ -44,9 +46,24 @@ def changed_settings(before: SettingsObserved, words: Sequence[str]) -> Settings
             raise BadChange(f"{text}: {first} is one value and has no {'.'.join(rest)}")
         plain[first] = {**object_at(plain, first), ".".join(rest): read}
     try:
-        return msgspec.convert(plain, SettingsObserved)
+        found = msgspec.convert(plain, SettingsObserved)
     except msgspec.ValidationError as problem:
         raise BadChange(f"{' '.join(words)}: {problem}") from problem
+    for text in words:
+        _check_below(before, found, text)
+    return found
+
+
+def _check_below(before: SettingsObserved, found: SettingsObserved, text: str) -> None:
+    """Raise `BadChange` for a field or gate that nothing reads: the answer would be that it makes no difference."""
+    first, _, below = text.partition("=")[0].strip().partition(".")
+    whole = getattr(found, first)
+    if first == "gates" and (unknown := sorted(whole.keys() - DEFAULTS.keys() - before.gates.keys())):
+        near = get_close_matches(unknown[0], DEFAULTS, n=1)
+        instead = f"write {near[0]}" if near else "docs/configuration.md has all of them"
+        raise BadChange(f"{text}: there is no feature gate {unknown[0]} that means anything here: {instead}")
+    if below and isinstance(whole, msgspec.Struct) and below not in whole.__struct_fields__:
+        raise BadChange(f"{text}: {first} has no {below}; it has {', '.join(whole.__struct_fields__)}")
 
 
 def with_settings(entries: Mapping[str, Sequence[Entry]], words: Sequence[str]) -> dict[str, list[Entry]]:

@@ -17,10 +17,11 @@ from ops.production.log.streams import streams_on
 from ops.production.process.clock import ScaledClock
 from ops.queries.quarantine import QuarantineRefused, refuse_if_folded
 from ops.terminal.form import AnswerForm, print_answer
+from services.runtime.log_port import Stream
 
 
 def run_quarantine(stream: str, sequence: int, reason: str, nats: str, *, console: Console) -> int:
-    """Record that a message is skipped. 1 when there is no such message."""
+    """Record that a message is skipped."""
     with known_failures() as outcome:
         asyncio.run(_quarantine(stream, sequence, reason, nats))
         console.print(f"{stream} {sequence} is skipped from now on: {reason}")
@@ -78,13 +79,22 @@ async def _leases(nats: str) -> list[LeaseHeld]:
     ]
 
 
+async def _be_there(stream: Stream, sequence: int) -> None:
+    """Raises `QuarantineRefused` for a message that is still to come: no gap is in the log for it."""
+    end = (await stream.last()).sequence
+    if sequence > end:
+        holds = f"it ends at {end}" if end else "it is empty"
+        raise QuarantineRefused(f"{stream.name} has no message {sequence}: {holds}")
+    await stream.get(sequence)
+
+
 async def _quarantine(stream: str, sequence: int, reason: str, nats: str) -> None:
     bus = await connect(nats)
     try:
         there = (await streams_on(bus)).every
         if stream not in there:
             raise QuarantineRefused(f"there is no stream {stream}: write one of {', '.join(there)}")
-        await (await bus.stream(stream)).get(sequence)
+        await _be_there(await bus.stream(stream), sequence)
         refuse_if_folded(await read_stored(bus), stream, sequence)
         control = await bus.stream(CONTROL)
         await say(control, Quarantined(stream=stream, sequence=sequence, reason=reason), ScaledClock().now())

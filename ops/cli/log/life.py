@@ -107,7 +107,6 @@ def roll(
         typer.Option(
             "--hub-copies",
             envvar="KUELOG_HUB_COPIES",
-            show_envvar=False,
             help="This is the log of a site: remove only what the copy at the hub has (docs/sites.md).",
         ),
     ] = False,

@@ -50,7 +50,6 @@ def copy(
         typer.Option(
             help="The hub, as who may create copies: nats://copier-NAME:PASSWORD@HOST:PORT.",
             envvar="KUELOG_NATS",
-            show_envvar=False,
         ),
     ] = "nats://127.0.0.1:4222",
     replicas: Annotated[int, typer.Option(min=1, max=5, help="On how many servers each copy is held.")] = 1,

@@ -20,7 +20,6 @@ def console(
         typer.Option(
             help="A running bus instead of a folder, e.g. nats://127.0.0.1:4222.",
             envvar="KUELOG_NATS",
-            show_envvar=False,
         ),
     ] = "",
     archive: Archive = "",

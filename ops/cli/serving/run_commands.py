@@ -111,7 +111,6 @@ def up(
         typer.Option(
             metavar="PLACE",
             envvar="KUELOG_HUB",
-            show_envvar=False,
             help="Join a hub that keeps a copy of this log: nats-leaf://site-NAME:PASSWORD@HOST:PORT, or a file that holds that; docs/sites.md.",
         ),
     ] = "",
@@ -204,9 +203,7 @@ def run(
             autocompletion=services,
         ),
     ],
-    nats: Annotated[
-        str, typer.Option(help="The bus.", envvar="KUELOG_NATS", show_envvar=False)
-    ] = "nats://127.0.0.1:4222",
+    nats: Annotated[str, typer.Option(help="The bus.", envvar="KUELOG_NATS")] = "nats://127.0.0.1:4222",
     kubeconfig: Annotated[str, typer.Option(help="The cluster; inside a pod the service account by default.")] = "",
     context: Annotated[str, typer.Option(help="The context of that kubeconfig.")] = "",
     witness: Annotated[str, typer.Option(help="The folder of the head witness; none when empty.")] = "",

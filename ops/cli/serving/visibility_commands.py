@@ -14,9 +14,7 @@ console = terminal()
 
 
 def visibility(
-    nats: Annotated[
-        str, typer.Option(help="The bus.", envvar="KUELOG_NATS", show_envvar=False)
-    ] = "nats://127.0.0.1:4222",
+    nats: Annotated[str, typer.Option(help="The bus.", envvar="KUELOG_NATS")] = "nats://127.0.0.1:4222",
     host: Annotated[
         str,
         typer.Option(help="The address to listen on. Elsewhere than on this machine only the API server is answered."),
@@ -50,7 +48,6 @@ def visibility(
         typer.Option(
             "--external-metrics",
             envvar="KUELOG_EXTERNAL_METRICS",
-            show_envvar=False,
             help="Serve its own lag as external.metrics.k8s.io as well, for a HorizontalPodAutoscaler.",
         ),
     ] = False,

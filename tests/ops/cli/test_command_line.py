@@ -92,6 +92,25 @@ def test_the_log_is_handed_out_as_cloud_events(demo: Path) -> None:
     assert submitted["subject"].startswith("workload/ai-")
 
 
+def test_what_the_readme_asks_of_the_demo_is_answered_as_it_says(demo: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    asked = re.findall(r"^    kuelog ((?:top|history|explain|devices|drift|bill) ?.*?)\s+#", text, re.MULTILINE)
+    asked = [one for one in asked if "-f " not in one]
+    assert len(asked) == len({one.split()[0] for one in asked})
+    answers = {one.split()[0]: kuelog(*one.split(), "--data", str(demo)) for one in asked}
+    assert {name: done.stderr for name, done in answers.items() if done.returncode == 2} == {}
+    words = ("history", "ai-research/sweep-b", "--data", str(demo), "-o", "json")
+    moments = json.loads(kuelog(*words).stdout)
+    (stopped,) = (line["at"] for line in moments if line["what"] == "preempted")
+    machine_is_late = stopped > moments[0]["at"] + 25_000
+    assert machine_is_late or "what would let it in" in answers["explain"].stdout
+    life = text.split("ai-research/sweep-b\n", 1)[1].split("...\n")[0]
+    shown = [line.split(" s  ")[1].split("  ")[0] for line in life.splitlines()]
+    told = [line["what"] for line in moments]
+    steps = {"submitted", "queued", "quota reserved", "admitted", "running", "preempted", "quota released", "finished"}
+    assert [one for one in shown if one in steps] == [one for one in told if one in steps]
+
+
 def test_the_first_answer_needs_no_time_for_what_would_help(demo: Path) -> None:
     words = ("explain", "job/ai-research/sweep-c", "--at", "+60s", "--data", str(demo), "--limit", "0")
     told = kuelog(*words).stdout

@@ -1,6 +1,7 @@
 """The pages for reference say what the code says."""
 
 import ast
+import re
 from pathlib import Path
 
 from events.api import labels
@@ -35,6 +36,9 @@ NOT_READ = {"kueue.x-k8s.io/manager", "kueue.x-k8s.io/workloadpriorityclass", "k
 """An entry in a TrainJob's patches, a class's source, and a field that only code sees."""
 OUR_OWN_OBJECTS = {"kuelog.io/bus", "kuelog.io/api", "kuelog.io/bench"}
 """Labels of what kuelog itself is deployed as."""
+VARIABLE = re.compile(r"\bKUELOG_[A-Z_]+")
+OF_A_POD = {"KUELOG_PASSWORD"}
+"""Of which manifests make the address of the bus."""
 PREFIXES = ("kueue.x-k8s.io/", "kuelog.io/")
 
 
@@ -60,6 +64,22 @@ def test_the_pages_are_what_the_code_says() -> None:
     assert CONDITIONS_PAGE.read_text(encoding="utf-8") == conditions_page()
     assert CONFIGURATION.read_text(encoding="utf-8") == configuration_page()
     assert SCENARIOS.read_text(encoding="utf-8") == scenarios_page()
+
+
+def test_every_option_of_the_page_says_what_it_is_for_and_hidden_ones_are_not_there() -> None:
+    rows = [line.split(" | ") for line in commands_page().splitlines() if line.startswith("| `")]
+    assert len(rows) > 500
+    assert [row[0] for row in rows if len(row[-1].strip("| ")) < 5] == []
+
+
+def test_every_variable_that_the_code_reads_is_on_the_page_of_commands() -> None:
+    read = {one for path in (ROOT / "ops").rglob("*.py") for one in VARIABLE.findall(path.read_text(encoding="utf-8"))}
+    assert {"KUELOG_NATS", "KUELOG_BUS_CA"} < read
+    assert {one for one in read - OF_A_POD if one not in commands_page()} == set()
+
+
+def test_a_default_that_is_a_path_is_on_the_page_of_commands() -> None:
+    assert "The folder that a run keeps its log and cluster in. Default: .kuelog/demo." in commands_page()
 
 
 def test_every_setting_and_every_field_of_a_scenario_says_what_it_is_for() -> None:

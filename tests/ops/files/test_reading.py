@@ -178,6 +178,40 @@ def test_an_odd_setting_is_refused(text: str) -> None:
         changed_settings(SettingsObserved(), [text])
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "gates.PartialAdmision=false",
+            "there is no feature gate PartialAdmision that means anything here: write PartialAdmission",
+        ),
+        (
+            "gates={Nonsense: true}",
+            "there is no feature gate Nonsense that means anything here: docs/configuration.md has all",
+        ),
+        ("hami.nodePolicy=spread", "hami has no nodePolicy; it has namespace, device_config, node_config, node_policy"),
+        ("admission_fair_sharing={half_life: 5, resource_weights: {}}", ""),
+        ("gates.PartialAdmission=false", ""),
+        ("hami.node_policy=spread", ""),
+        ("device_policies.v100=Cap", ""),
+    ],
+)
+def test_a_setting_that_nothing_reads_is_refused_instead_of_making_no_difference(text: str, told: str) -> None:
+    if not told:
+        assert changed_settings(SettingsObserved(), [text]) != SettingsObserved()
+        return
+    with pytest.raises(BadChange, match=told):
+        changed_settings(SettingsObserved(), [text])
+
+
+def test_a_gate_of_before_that_is_on_the_log_stands_in_no_way() -> None:
+    before = SettingsObserved(gates={"OfAnOlderVersion": True})
+    assert changed_settings(before, ["gates.PartialAdmission=false"]).gates == {
+        "OfAnOlderVersion": True,
+        "PartialAdmission": False,
+    }
+
+
 def test_what_stands_below_a_value_can_not_be_set() -> None:
     with pytest.raises(BadChange, match="nothing below name"):
         ChangedField("clusterqueue/a:metadata.name.x=1").apply({"metadata": {"name": "a"}})

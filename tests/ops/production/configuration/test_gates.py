@@ -4,7 +4,9 @@ import pytest
 
 from events.json_object import JsonObject
 from ops.production.configuration.configuration_file import ConfigurationBroken, ReadConfiguration, configuration_of
+from ops.production.configuration.gate_words import GATE_WORDS
 from ops.production.configuration.gates import LOCKED, NEEDS, RENAMED, WITHOUT_MEANING
+from ops.production.configuration.page import page
 from projections.feature_gates import DEFAULTS
 
 
@@ -96,3 +98,11 @@ def test_each_gate_is_of_one_sort() -> None:
     sorts = [set(DEFAULTS), set(RENAMED), LOCKED, WITHOUT_MEANING]
     assert len(set().union(*sorts)) == sum(map(len, sorts))
     assert {*NEEDS, *(one for some in NEEDS.values() for one in some), *RENAMED.values()} <= set(DEFAULTS)
+
+
+def test_every_gate_that_counts_is_on_the_page_with_its_default_and_what_it_turns_on() -> None:
+    rows = [line.split(" | ") for line in page().splitlines()]
+    told = {row[0].strip("|` "): row[1] for row in rows if row[0].startswith("| `") and row[0][3].isupper()}
+    assert {gate: said == "on" for gate, said in told.items()} == DEFAULTS
+    assert GATE_WORDS.keys() == DEFAULTS.keys()
+    assert all(f"`{gate}`" in page() for gate in LOCKED | WITHOUT_MEANING | RENAMED.keys())

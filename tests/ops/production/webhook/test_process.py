@@ -101,6 +101,18 @@ def test_passwords_that_are_there_stay_when_partitions_are_added(tmp_path: Path)
     )
 
 
+def test_secrets_are_kept_as_they_were_printed_and_one_that_names_nothing_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "secrets.yaml"
+    file.write_text(before := kuelog("deploy", "secret").stdout)
+    assert kuelog("deploy", "secret", "--keep", str(file)).stdout == before
+    file.write_text("")
+    done = kuelog("deploy", "secret", "--keep", str(file))
+    assert (done.returncode, done.stdout) == (2, "") and "there is no object in it" in done.stderr
+    file.write_text("kind: Secret\ndata: {watcher: cA==}\n")
+    done = kuelog("deploy", "secret", "--keep", str(file))
+    assert (done.returncode, done.stdout) == (2, "") and "a Secret in it has no name" in done.stderr
+
+
 def test_the_values_for_the_chart_of_nats_have_a_user_for_each_partition() -> None:
     whole = yaml.safe_load((FOLDER / "chart" / "values.yaml").read_text())
     assert yaml.safe_load(kuelog("deploy", "bus-values").stdout) == {"nats": whole["nats"]}

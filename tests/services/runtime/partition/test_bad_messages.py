@@ -204,3 +204,17 @@ async def test_what_decisions_rest_on_is_not_skipped(bus: JetStreamBus, capsys: 
         arguments = (stream, 1, "bad", url.geturl())
         assert await asyncio.to_thread(run_quarantine, *arguments, console=Console(file=StringIO(), width=400)) != 0
     assert " ".join(capsys.readouterr().err.split()).count("rests on it") == 2
+
+
+async def test_a_message_that_is_still_to_come_is_not_skipped_and_no_gap_is_reported(
+    bus: JetStreamBus, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await tell(bus, [*without_cards(8)])
+    url = bus.client.connected_url
+    assert url is not None
+    for stream, sequence in ((PARTITION, 1), (FACTS, 1000)):
+        arguments = (stream, sequence, "bad", url.geturl())
+        assert await asyncio.to_thread(run_quarantine, *arguments, console=Console(file=StringIO(), width=400)) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert f"{PARTITION} has no message 1: it is empty" in told
+    assert f"{FACTS} has no message 1000: it ends at " in told and "gap" not in told
