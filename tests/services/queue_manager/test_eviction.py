@@ -252,7 +252,9 @@ def test_pods_that_are_not_ready_in_time_cost_ever_longer_waits_until_the_limit(
     rule = PodsReadyRule(timeout=3 * SECOND, backoff_limit=4, backoff_base=10 * SECOND, backoff_max=MINUTE)
     for count, wait in ((0, 10), (1, 20), (2, 40), (3, 60)):
         room = Room(settings(pods_ready=rule))
-        room.tell(submitted(reserved=True, admitted_at=room.at - 5 * SECOND, requeue=(count, None)))
+        room.tell(submitted(reserved=True, admitted_at=room.at - 3 * SECOND + 1, requeue=(count, None)))
+        assert room.steps() == []
+        room.at += 1
         (evicted,) = room.step()
         assert isinstance(evicted, EvictionOrdered)
         assert (evicted.requeue_count, evicted.requeue_at) == (count + 1, room.at + wait * SECOND)
