@@ -237,8 +237,11 @@ def test_checks_for_all_flavors_are_there_before_quota_is_others_come_with_their
     assert room.step() == [ChecksRequired(workload=KEY, checks=("all",))]
 
 
-def test_a_local_queue_that_is_stopped_leaves_the_checks_of_its_workloads_as_they_are_until_it_takes_in_again() -> None:
-    door = LocalQueueObserved(namespace="team", name="lq", cluster_queue="cq", stop=StopPolicy.HOLD)
+@pytest.mark.parametrize("stop", [StopPolicy.HOLD, StopPolicy.HOLD_AND_DRAIN])
+def test_a_local_queue_that_is_stopped_leaves_the_checks_of_its_workloads_as_they_are_until_it_takes_in_again(
+    stop: StopPolicy,
+) -> None:
+    door = replace(DOOR, stop=stop)
     for had in ((), (check("old", CheckState.PENDING),)):
         room = Room(door, submitted(checks=had), checks=(CheckRule(name="all"),))
         assert [type(one) for one in room.steps()] == [WorkloadParked]

@@ -14,6 +14,7 @@ from events.workload import (
     CheckState,
     EvictionOrdered,
     Owner,
+    PodSetAssignment,
     PodsGone,
     QuotaReleased,
     WorkloadChanged,
@@ -227,6 +228,14 @@ def test_checks_for_the_flavors_that_were_given_are_required_and_others_dropped(
         "all": CheckState.READY,
         "mine": CheckState.PENDING,
     }
+
+
+def test_a_check_for_some_flavors_is_required_of_who_was_given_one_of_these_beside_others() -> None:
+    room = Room(checks=(CheckRule(name="some", flavors=("g",)),))
+    told = submitted(reserved=True)
+    given = PodSetAssignment(name="main", count=1, flavors={"cpu": "f", "memory": "g"}, usage={"cpu": 1000})
+    room.tell(replace(told, adopted=replace(told.adopted, assignments=(given,))))
+    assert room.step() == [ChecksRequired(workload=KEY, checks=("some",))]
 
 
 def test_who_runs_has_the_checks_that_it_had_while_its_local_queue_is_stopped_or_gone() -> None:
