@@ -37,6 +37,17 @@ def test_amd_counts_percent_in_the_request_and_compute_units_on_the_card() -> No
     assert (share.vendor, share.memory, share.cores) == ("AMD-Instinct-MI300X", 196592, 91)
 
 
+def test_a_percentage_of_memory_is_rounded_down_on_the_card_and_more_cores_than_it_has_are_all_of_them() -> None:
+    for request, given in (
+        (ask(percent=33), (330, 0)),
+        (ask(percent=99, cores=100), (990, 100)),
+        (ask(percent=100, cores=150), (1001, 100)),
+    ):
+        fit = fit_pod(node(card("a", memory=1001)), [request], 0, {})
+        assert fit.shares is not None
+        assert [(one.memory, one.cores) for one in fit.shares[0]] == [given]
+
+
 def test_cards_of_one_super_pod_are_given_in_pairs_of_one_board() -> None:
     boards = [ascend(f"c{index}", index, "Ascend910C") for index in (0, 2, 3, 5)]
     assert sorted(uuids(node(*boards), CardRequest(vendor="Ascend910C", count=2))) == ["c2", "c3"]
