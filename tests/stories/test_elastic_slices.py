@@ -1,5 +1,6 @@
 """Elastic jobs decided about without bus or cluster: only the difference, the old slice ends with the start of the new."""
 
+import pytest
 from msgspec.structs import replace
 
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
@@ -566,6 +567,7 @@ def test_a_job_that_becomes_smaller_first_does_without_pods_that_are_done() -> N
     assert used(told) == 3
     told.told(sized(asked, 2)).decided()
     assert used(told) == 2, "one of the three that ran ends"
+    assert not any(told.world.workloads["team/e"].reclaimable.values()), "none of those that are left is done"
     told.told(PodsReclaimed(workload="team/e", counts={"main": 1})).decided()
     assert used(told) == 1
 
@@ -589,6 +591,20 @@ def test_a_slice_in_the_queue_of_another_tree_gets_in_when_the_one_before_has_gi
     stopped = told.world.workloads["team/e"].stops.stopped_by
     told.told(PodsGone(workload="team/e", decision=f"LOG_0/{stopped}")).decided()
     assert told.world.workloads[refused.workload].admitted
+
+
+@pytest.mark.parametrize("gate", [True, False])
+def test_a_job_whose_annotation_is_gone_goes_on_in_slices(*, gate: bool) -> None:
+    told = Story().told(*platform(**ROOM), asked := elastic("e", 2))
+    told.decided()
+    told.told(replace(told.world.settings, gates={"ElasticJobsViaWorkloadSlices": gate}))
+    told.told(sized(replace(asked, spec=replace(asked.spec, elastic=False, priority=7)), 3))
+    told.decided()
+    (runs,) = slices_of(told.world, "team/e")
+    assert runs.admitted and runs.spec.elastic and runs.spec.replaces == "team/e"
+    assert (runs.spec.priority, runs.spec.pod_sets[0].count) == (7, 3)
+    told.told(WorkloadDeleted(workload="team/e")).decided()
+    assert not told.world.workloads and not used(told)
 
 
 def test_a_job_that_is_elastic_stays_so_when_new_ones_can_t_be_any_more() -> None:

@@ -119,15 +119,28 @@ def test_whole_cards_are_had_by_their_slots_alone() -> None:
     [
         ({"nvidia.com/use-gpuuuid": "a, c"}, ["c"]),
         ({"nvidia.com/nouse-gpuuuid": "c"}, ["a"]),
+        ({"nvidia.com/use-gpuuuid": ""}, ["c"]),
+        ({"nvidia.com/use-gputype": "tesla V100-sxm2"}, ["c"]),
+        ({"nvidia.com/nouse-gputype": "A100,tesla"}, []),
+        ({"nvidia.com/nouse-gputype": ""}, ["c"]),
         ({"nvidia.com/use-gputype": "a100"}, []),
         ({"nvidia.com/use-gputype": "v100"}, ["c"]),
         ({"hami.io/gpu-scheduler-policy": "binpack"}, ["b"]),
+        ({"hami.io/gpu-scheduler-policy": "fullest"}, ["c"]),
+        ({"hami.io/gpu-scheduler-policy": "fullest,best"}, ["c"]),
         ({"hami.io/gpu-scheduler-policy": "mutex"}, ["c"]),
     ],
 )
 def test_annotations_steer_the_choice(annotations: dict[str, str], expected: list[str]) -> None:
     on = node(card("a"), card("b"), card("c"), a=CardUse(1, 1000, 10), b=CardUse(2, 2000, 20))
     assert uuids(on, ask(memory=1000, cores=10), **annotations) == expected
+
+
+def test_a_card_is_named_by_its_whole_uuid() -> None:
+    on = node(card("GPU-1"), card("GPU-12"))
+    assert uuids(on, ask(memory=1000), **{"nvidia.com/use-gpuuuid": "GPU-1"}) == ["GPU-1"]
+    assert uuids(on, ask(memory=1000), **{"nvidia.com/use-gpuuuid": "GPU-"}) == []
+    assert uuids(on, ask(memory=1000), **{"nvidia.com/nouse-gpuuuid": "GPU-1"}) == ["GPU-12"]
 
 
 @pytest.mark.parametrize(("modes", "given"), [("hami-core", ["a"]), ("mig,hami-core", ["a"]), ("mig", []), ("", [])])

@@ -55,9 +55,12 @@ def test_who_asks_for_all_memory_of_a_card_gets_all_of_its_cores() -> None:
     )
 
 
-def test_ascend_memory_is_rounded_up_to_a_template() -> None:
-    assert requests_of(c={"huawei.com/Ascend910B3": 1, "huawei.com/Ascend910B3-memory": 10000}) == (
-        (CardRequest(vendor="Ascend910B3", count=1, memory=16384),),
+@pytest.mark.parametrize(
+    ("asked", "memory"), [(10000, 16384), (16384, 16384), (16385, 32768), (32768, 32768), (32769, 65536), (65536, 65536)]
+)
+def test_ascend_memory_is_rounded_up_to_a_template(asked: int, memory: int) -> None:
+    assert requests_of(c={"huawei.com/Ascend910B3": 1, "huawei.com/Ascend910B3-memory": asked}) == (
+        (CardRequest(vendor="Ascend910B3", count=1, memory=memory),),
     )
 
 
