@@ -47,7 +47,14 @@ def placed(**counts: int) -> PodSetAssignment:
 
 @pytest.mark.parametrize(
     ("count", "left"),
-    [(6, placed(a=2, b=3)), (5, placed(a=2, b=3)), (4, placed(a=2, b=2)), (2, placed(a=2)), (1, placed(a=1)), (0, placed())],
+    [
+        (6, placed(a=2, b=3)),
+        (5, placed(a=2, b=3)),
+        (4, placed(a=2, b=2)),
+        (2, placed(a=2)),
+        (1, placed(a=1)),
+        (0, placed()),
+    ],
 )
 def test_of_pods_that_are_placed_the_first_keep_their_places_and_what_they_used(
     count: int, left: PodSetAssignment

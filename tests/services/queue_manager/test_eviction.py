@@ -22,6 +22,7 @@ from events.workload import (
     WorkloadParked,
     WorkloadSwitched,
 )
+from projections.workloads.resizing import Resizing
 from tests.services.queue_manager.waiting_room import (
     KEY,
     MINUTE,
@@ -341,6 +342,15 @@ def test_who_was_not_admitted_yet_gives_its_quota_back_at_once() -> None:
     room = Room(submitted(reserved=True))
     room.tell(WorkloadSwitched(workload=KEY, active=False))
     assert [type(one) for one in room.steps()][:2] == [EvictionOrdered, QuotaReleased]
+
+
+def test_a_slice_that_goes_on_where_another_was_keeps_its_quota_until_its_pods_are_gone_admitted_or_not() -> None:
+    room = Room(submitted(replace(SPEC, elastic=True), reserved=True, owner=JOB))
+    room.world.put_workload(replace(room.workload, resizing=Resizing(continues=True)))
+    room.tell(EvictionOrdered(workload=KEY, reason="Preempted", message="for another one"))
+    assert room.steps() == [] and room.workload.reserved and not room.workload.admitted
+    room.tell(PodsGone(workload=KEY, decision=f"LOG_0/{room.workload.stops.stopped_by}"))
+    assert room.step() == [QuotaReleased(workload=KEY, reason="Preempted", message="for another one")]
 
 
 def test_a_gate_that_is_set_late_takes_the_reservation_back_but_stops_nothing_that_runs() -> None:

@@ -84,7 +84,9 @@ def test_one_of_an_elastic_job_is_ended_in_time_also_when_another_slice_has_take
         hanging(replace(POD, node="")),
         hanging(replace(POD, workload="team/other")),
         hanging(node=NodeObserved(name="a", ready=False)),
-        hanging(node=replace(OUT_OF_REACH, taints=(replace(OUT_OF_REACH.taints[0], key="node.kubernetes.io/not-ready"),))),
+        hanging(
+            node=replace(OUT_OF_REACH, taints=(replace(OUT_OF_REACH.taints[0], key="node.kubernetes.io/not-ready"),))
+        ),
         hanging(node=NodeObserved(name="b")),
     ],
     ids=[

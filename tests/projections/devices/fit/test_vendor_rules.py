@@ -136,6 +136,39 @@ def test_annotations_steer_the_choice(annotations: dict[str, str], expected: lis
     assert uuids(on, ask(memory=1000, cores=10), **annotations) == expected
 
 
+def test_a_card_is_refused_for_the_first_reason_in_the_order_of_hami() -> None:
+    """It has all faults at first, and one after the other is mended."""
+    faults = {"cordoned": True, "slots": 10, "memory": 32768, "cores": 100, "limit": 10, "healthy": False}
+    said = {"nouse-gputype": "V100", "nouse-gpuuuid": "a", "policy": "mutex"}
+    for reason, mended in (
+        ("CardNotHealth", {"healthy": True}),
+        ("CardCordoned", {"cordoned": False}),
+        ("CardTypeMismatch", {"nouse-gputype": ""}),
+        ("CardUuidMismatch", {"nouse-gpuuuid": ""}),
+        ("CardTimeSlicingExhausted", {"slots": 9}),
+        ("ExclusiveDeviceAllocateConflict", {"policy": "binpack"}),
+        ("ResourceQuotaNotFit", {"limit": 32768}),
+        ("CardInsufficientMemory", {"memory": 0}),
+        ("CardInsufficientCore", {"cores": 0}),
+        ("", {}),
+    ):
+        now, text = {name: int(faults[name]) for name in faults}, dict(said)
+        on = NodeCards(
+            node="n",
+            cards=(card("a", healthy=bool(now["healthy"])),),
+            cordoned=frozenset({"a"} if now["cordoned"] else ()),
+            used={"a": CardUse(now["slots"], now["memory"], now["cores"])},
+        )
+        request = [ask(memory=1000, cores=10)]
+        annotations = {f"nvidia.com/{name}": text[name] for name in ("nouse-gputype", "nouse-gpuuuid")}
+        annotations["hami.io/gpu-scheduler-policy"] = text["policy"]
+        limits = {"nvidia.com/gpumem": Limit(limit=now["limit"])}
+        fit = fit_asking(on, one_kind(request), 0, asking(annotations, request, limits=limits))
+        assert list(fit.refusals) == ([reason] if reason else [])
+        faults |= {name: value for name, value in mended.items() if name in faults}
+        said |= {name: str(value) for name, value in mended.items() if name in said}
+
+
 def test_a_card_is_named_by_its_whole_uuid() -> None:
     on = node(card("GPU-1"), card("GPU-12"))
     assert uuids(on, ask(memory=1000), **{"nvidia.com/use-gpuuuid": "GPU-1"}) == ["GPU-1"]

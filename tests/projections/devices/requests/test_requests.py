@@ -56,7 +56,8 @@ def test_who_asks_for_all_memory_of_a_card_gets_all_of_its_cores() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "memory"), [(10000, 16384), (16384, 16384), (16385, 32768), (32768, 32768), (32769, 65536), (65536, 65536)]
+    ("asked", "memory"),
+    [(10000, 16384), (16384, 16384), (16385, 32768), (32768, 32768), (32769, 65536), (65536, 65536)],
 )
 def test_ascend_memory_is_rounded_up_to_a_template(asked: int, memory: int) -> None:
     assert requests_of(c={"huawei.com/Ascend910B3": 1, "huawei.com/Ascend910B3-memory": asked}) == (

@@ -65,7 +65,14 @@ def test_a_wing_that_is_given_whole_counts_more_than_one_that_is_broken() -> Non
 
 @pytest.mark.parametrize(
     ("asked", "size", "cores"),
-    [(1, 24576, 25), (24576, 24576, 25), (24577, 49152, 50), (49152, 49152, 50), (49153, 98304, 100), (99999, 98304, 100)],
+    [
+        (1, 24576, 25),
+        (24576, 24576, 25),
+        (24577, 49152, 50),
+        (49152, 49152, 50),
+        (49153, 98304, 100),
+        (99999, 98304, 100),
+    ],
 )
 def test_memory_of_an_xpu_is_rounded_up_to_one_of_three_sizes(asked: int, size: int, cores: int) -> None:
     limits = {"kunlunxin.com/vxpu": 1, "kunlunxin.com/vxpu-memory": asked}
