@@ -51,6 +51,8 @@ _BROADER = {
     "NoMatchingFlavor": "Pending",
     "WaitingForQuota": "Pending",
     "ExceedsMaxQuota": "Pending",
+    "WaitingForDevices": "Pending",
+    "ExceedsCardCapacity": "Pending",
     "TopologyPlacementFailed": "Pending",
     "WaitingForPreemptedWorkloads": "Pending",
     "WaitingForPodsReady": "Waiting",

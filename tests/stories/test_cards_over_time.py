@@ -78,7 +78,8 @@ def test_a_card_that_fails_again_while_it_is_watched_begins_anew() -> None:
 def test_a_silent_plugin_loses_its_cards_after_a_minute_and_has_them_back_when_it_speaks() -> None:
     told = Story().told(*platform(cards=4), registered(silent=("NVIDIA",)))
     assert told.decided() == []
-    assert [type(event) for event in told.later(60_000)] == [PluginLost]
+    assert told.later(59_999) == []
+    assert [type(event) for event in told.later(1)] == [PluginLost]
     assert not any(card.healthy for card in told.world.cards.cards_of("n1").cards)
     told.told(registered())
     assert all(card.healthy for card in told.world.cards.cards_of("n1").cards)

@@ -1,5 +1,6 @@
 """Elastic jobs decided about without bus or cluster: only the difference, the old slice ends with the start of the new."""
 
+import pytest
 from msgspec.structs import replace
 
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, WorkloadAdmitted
@@ -8,6 +9,8 @@ from events.device import DevicesReleased, DevicesReserved, PodCardsAssigned, Po
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.preemption import PreemptionOrdered
 from events.quota import (
+    AdmissionCheckObserved,
+    CheckRule,
     FlavorObserved,
     FlavorQuotas,
     LocalQueueObserved,
@@ -30,6 +33,7 @@ from events.workload import (
     JobUnsuspended,
     PodSetAssignment,
     PodsGone,
+    PodsReady,
     PodsReclaimed,
     QuotaReleased,
     WorkloadChanged,
@@ -43,7 +47,8 @@ from events.workload import (
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from projections.workloads.lifecycle import ADMITTED, FINISHED, QUOTA_RESERVED
-from projections.workloads.slices import holder_of, slices_of
+from projections.workloads.slices import holder_of, slices_of, steers_job
+from services.admitter.barriers import slice_barrier
 from tests.stories.small_world import CORES, GPU, MEMORY, Story, job, platform, queue
 
 ROOM = {"nominal": 8, "cards": 8}
@@ -311,6 +316,61 @@ def test_a_job_that_was_evicted_while_it_wanted_more_queues_again_as_the_slice_t
     assert told.world.workloads[waiting].admitted and used(told) == 2
 
 
+def test_what_is_told_of_a_job_is_true_of_the_slice_that_has_its_quota_until_another_has_taken_its_place() -> None:
+    asked = elastic("e", 2)
+    told = Story().told(*platform(nominal=4, cards=8), asked, job("other", count=2))
+    told.decided()
+    said = told.told(sized(asked, 3)).decided()
+    (waits,) = [one.workload for one in said if isinstance(one, AdmissionRefused)]
+    told.told(sized(asked, 2), PodsReady(workload="team/e", ready=True), sized(asked, 3))
+    assert told.world.workloads["team/e"].is_true("PodsReady") and not told.world.workloads[waits].is_true("PodsReady")
+    told.told(WorkloadFinished(workload="team/other", reason="Succeeded")).decided()
+    over = told.world.workloads["team/e"].condition(FINISHED)
+    assert over is not None and over.reason == "WorkloadSliceReplaced"
+    told.told(PodsReady(workload="team/e", ready=True))
+    assert told.world.workloads[waits].is_true("PodsReady")
+
+
+def test_the_pods_of_a_slice_run_on_while_the_one_in_its_place_waits_for_a_check() -> None:
+    check = AdmissionCheckObserved(name="slow", controller="x", active=True)
+    told = Story().told(*platform(**ROOM), asked := elastic("e", 2))
+    told.decided()
+    told.told(check, replace(queue("cq", nominal=8), checks=(CheckRule(name="slow"),)))
+    told.told(sized(asked, 3)).decided()
+    (runs,) = slices_of(told.world, "team/e")
+    assert runs.key != "team/e" and runs.reserved and not runs.admitted
+    assert runs.pods_may_run and not steers_job(told.world, runs), "the job is left as it is"
+
+
+def test_a_slice_does_not_take_the_place_of_one_that_is_being_stopped() -> None:
+    asked = elastic("e", 2)
+    told = Story().told(*platform(nominal=4, cards=8), asked, job("other", count=2))
+    told.decided()
+    said = told.told(sized(asked, 3)).decided()
+    (waits,) = [one.workload for one in said if isinstance(one, AdmissionRefused)]
+    told.told(EvictionOrdered(workload="team/e", reason="PodsReadyTimeout"))
+    said = told.told(WorkloadFinished(workload="team/other", reason="Succeeded")).decided()
+    (refused,) = [one for one in said if isinstance(one, AdmissionRefused)]
+    assert (refused.workload, refused.message) == (waits, "Workload slice team/e is being stopped")
+    stopped = told.world.workloads["team/e"].stops.stopped_by
+    told.told(PodsGone(workload="team/e", decision=f"LOG_0/{stopped}")).decided()
+    assert told.world.workloads[waits].admitted and used(told) == 3
+
+
+def test_a_slice_is_not_tried_before_the_one_that_it_replaces_has_its_cards() -> None:
+    told = Story().told(*platform(**ROOM), elastic("e", 2))
+    told.decided()
+    world, old = told.world, told.world.workloads["team/e"]
+    following = replace(old, key="team/n", admission=None, spec=replace(old.spec, replaces="team/e"))
+    assert slice_barrier(world, following, world.cluster_queues["cq"]) is None
+    world.put_workload(replace(old, devices=None))
+    barrier = slice_barrier(world, following, world.cluster_queues["cq"])
+    assert barrier is not None and barrier[1] == "Workload slice team/e has no cards yet"
+    plain = PodSet(name="main", count=2, shape=PodShape())
+    world.put_workload(replace(old, devices=None, spec=replace(old.spec, pod_sets=(plain,))))
+    assert slice_barrier(world, following, world.cluster_queues["cq"]) is None, "it asks for none"
+
+
 def test_an_evicted_slice_that_runs_on_gives_its_quota_back_only_when_its_pods_are_gone() -> None:
     asked = elastic("e", 2)
     told = Story().told(*platform(nominal=4, cards=8), asked)
@@ -566,6 +626,7 @@ def test_a_job_that_becomes_smaller_first_does_without_pods_that_are_done() -> N
     assert used(told) == 3
     told.told(sized(asked, 2)).decided()
     assert used(told) == 2, "one of the three that ran ends"
+    assert not any(told.world.workloads["team/e"].reclaimable.values()), "none of those that are left is done"
     told.told(PodsReclaimed(workload="team/e", counts={"main": 1})).decided()
     assert used(told) == 1
 
@@ -589,6 +650,20 @@ def test_a_slice_in_the_queue_of_another_tree_gets_in_when_the_one_before_has_gi
     stopped = told.world.workloads["team/e"].stops.stopped_by
     told.told(PodsGone(workload="team/e", decision=f"LOG_0/{stopped}")).decided()
     assert told.world.workloads[refused.workload].admitted
+
+
+@pytest.mark.parametrize("gate", [True, False])
+def test_a_job_whose_annotation_is_gone_goes_on_in_slices(*, gate: bool) -> None:
+    told = Story().told(*platform(**ROOM), asked := elastic("e", 2))
+    told.decided()
+    told.told(replace(told.world.settings, gates={"ElasticJobsViaWorkloadSlices": gate}))
+    told.told(sized(replace(asked, spec=replace(asked.spec, elastic=False, priority=7)), 3))
+    told.decided()
+    (runs,) = slices_of(told.world, "team/e")
+    assert runs.admitted and runs.spec.elastic and runs.spec.replaces == "team/e"
+    assert (runs.spec.priority, runs.spec.pod_sets[0].count) == (7, 3)
+    told.told(WorkloadDeleted(workload="team/e")).decided()
+    assert not told.world.workloads and not used(told)
 
 
 def test_a_job_that_is_elastic_stays_so_when_new_ones_can_t_be_any_more() -> None:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from events.admission import PodSetAssignment
 from events.pod_set import PodSet, PodShape
-from events.workload import Owner, WorkloadSpec
+from events.workload import Condition, ConditionStatus, Owner, WorkloadSpec
 from projections.workloads.lifecycle import Admission, Workload
 from projections.workloads.other_pods import asks_for_others
 
@@ -63,3 +63,15 @@ def test_who_was_let_in_without_the_pods_that_were_done_asks_for_no_others(done:
     assert asks_for_others(replace(let_in, spec=four)) == ""
     assert asks_for_others(replace(let_in, spec=four, admission=replace(RUNS.admission, done_before={"main": 1})))
     assert asks_for_others(replace(let_in, spec=one))
+
+
+def test_one_that_may_have_fewer_pods_and_is_let_in_has_another_size_by_what_was_asked_for_and_not_by_what_it_was_given() -> (
+    None
+):
+    had, rest = replace(MAIN, count=4, minimum=1), replace(REST, count=2)
+    admitted = Condition(type="Admitted", status=ConditionStatus.TRUE, reason="Admitted", since=0)
+    let_in = replace(RUNS, conditions={"Admitted": admitted}, spec=replace(SPEC, pod_sets=(had, rest)))
+    assert asks_for_others(let_in) == "", "it was let in with 2 of 4"
+    asks = replace(SPEC, pod_sets=(replace(had, count=5), rest))
+    changed = replace(let_in, spec=asks, admission=replace(RUNS.admission, reserved_for=(had, rest)))
+    assert asks_for_others(changed) == "The job asks for other pods for main than it was let in with"

@@ -68,7 +68,8 @@ def test_without_the_observability_gate_it_is_inadmissible_as_in_kueue() -> None
 
 
 def test_with_the_gate_off_who_claims_devices_is_misconfigured_in_the_words_of_kueue() -> None:
-    for spec in (CLAIMING, FORMER):
+    one_of_two = replace(SPEC, pod_sets=(*SPEC.pod_sets, replace(ASKED, name="more")))
+    for spec in (CLAIMING, one_of_two, FORMER):
         waiting = Room(GATE_OFF, submitted(spec))
         waiting.steps()
         assert waiting.told("QuotaReserved") == ("False", "Misconfigured", WORDS)

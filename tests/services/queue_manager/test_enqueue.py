@@ -3,11 +3,14 @@
 Rule: docs/rules/queues.md#obstacles
 """
 
+import pytest
 from msgspec.structs import replace
 
+from events.catalogue import AnyEvent
+from events.control import ObjectRemoved
 from events.quota import CheckRule, ClusterQueueObserved, LocalQueueObserved, StopPolicy
 from events.selector import LabelSelector
-from events.upkeep import AdmissionGateCleared, BackoffSet, ChecksRequired
+from events.upkeep import AdmissionGateCleared, BackoffSet, ChecksRequired, DeactivationSettled
 from events.workload import (
     CheckState,
     EvictionOrdered,
@@ -29,9 +32,11 @@ from tests.services.queue_manager.waiting_room import (
     settings,
     stopped,
     submitted,
+    true,
 )
 
 QUEUED = WorkloadQueued(workload=KEY, cluster_queue="cq")
+DOOR = LocalQueueObserved(namespace="team", name="lq", cluster_queue="cq")
 
 
 def test_a_new_workload_is_queued_and_nothing_is_said_about_it_before_it_was_tried() -> None:
@@ -113,6 +118,19 @@ def test_who_is_set_inactive_while_waiting_is_evicted_parked_and_comes_back_when
     assert room.told("QuotaReserved") is not None
 
 
+def test_who_was_evicted_before_it_is_set_inactive_has_no_back_off_left_when_it_is_set_active() -> None:
+    evicted = (true("Evicted", "PodsReadyTimeout", since=MINUTE), false("Requeued", "PodsReadyTimeout"))
+    room = Room()
+    room.tell(submitted(conditions=evicted, requeue=(3, room.at + MINUTE)))
+    room.steps()
+    room.tell(WorkloadSwitched(workload=KEY, active=False))
+    assert room.step() == [DeactivationSettled(workload=KEY)], "it is evicted already"
+    assert (room.workload.stops.requeue.count, room.workload.stops.requeue.at) == (0, None)
+    room.steps()
+    room.tell(WorkloadSwitched(workload=KEY, active=True))
+    assert QUEUED in room.steps()
+
+
 def test_the_back_off_ends_for_each_reason_with_a_reason_of_its_own() -> None:
     for waited, reason, message in (
         ("PodsReadyTimeout", "BackoffFinished", "The workload backoff was finished"),
@@ -127,12 +145,34 @@ def test_the_back_off_ends_for_each_reason_with_a_reason_of_its_own() -> None:
         assert room.told("Requeued") == ("True", reason, message)
 
 
-def test_nobody_is_let_back_while_the_queue_is_still_stopped() -> None:
-    waits = submitted(conditions=(false("Requeued", "ClusterQueueStopped"),))
-    room = Room(stopped(StopPolicy.HOLD_AND_DRAIN), waits)
+@pytest.mark.parametrize(
+    ("away", "reason", "message"),
+    [
+        (stopped(StopPolicy.HOLD_AND_DRAIN), "ClusterQueueStopped", "ClusterQueue cq is inactive"),
+        (replace(DOOR, stop=StopPolicy.HOLD_AND_DRAIN), "LocalQueueStopped", "LocalQueue lq is inactive"),
+        (
+            ObjectRemoved(kind="LocalQueue", namespace="team", name="lq"),
+            "LocalQueueStopped",
+            "LocalQueue lq doesn't exist",
+        ),
+    ],
+    ids=["cluster queue", "local queue", "local queue gone"],
+)
+def test_nobody_is_let_back_while_the_queue_is_still_stopped(away: AnyEvent, reason: str, message: str) -> None:
+    room = Room(away, submitted(conditions=(false("Requeued", reason),)))
     (parked,) = room.steps()
-    assert isinstance(parked, WorkloadParked) and parked.message == "ClusterQueue cq is inactive"
-    assert room.told("Requeued") == ("False", "ClusterQueueStopped", "")
+    assert isinstance(parked, WorkloadParked) and parked.message == message
+    assert room.told("Requeued") == ("False", reason, "")
+
+
+def test_who_was_deactivated_is_let_back_once_somebody_sets_it_active() -> None:
+    waits = false("Requeued", "DeactivatedDueToAdmissionCheck")
+    room = Room(submitted(replace(SPEC, active=False), conditions=(waits,)))
+    room.steps()
+    assert room.told("Requeued") == ("False", "DeactivatedDueToAdmissionCheck", "")
+    room.tell(WorkloadSwitched(workload=KEY, active=True))
+    assert [type(one) for one in room.steps()] == [WorkloadRequeued, WorkloadQueued]
+    assert room.told("Requeued") == ("True", "Reactivated", "The workload was reactivated")
 
 
 def test_a_group_that_lacks_a_pod_says_first_that_its_queue_takes_nothing_in() -> None:
@@ -184,14 +224,24 @@ def test_the_latest_end_that_a_check_asks_for_counts_and_never_moves_back() -> N
     assert room.workload.stops.requeue.at == room.at + 20 * SECOND
 
 
+def test_a_check_that_is_pending_again_asks_for_no_wait_by_the_time_that_it_has_from_before() -> None:
+    room = Room(checks=(CheckRule(name="a"),))
+    room.tell(submitted(checks=(check("a", CheckState.PENDING, since=room.at, after=10 * SECOND),)))
+    assert [type(one) for one in room.steps()] == [WorkloadParked], "its check is not there yet"
+    assert room.workload.stops.requeue.at is None
+
+
 def test_checks_for_all_flavors_are_there_before_quota_is_others_come_with_their_flavor() -> None:
     room = Room(checks=(CheckRule(name="all"), CheckRule(name="some", flavors=("f",))))
     room.tell(submitted())
     assert room.step() == [ChecksRequired(workload=KEY, checks=("all",))]
 
 
-def test_a_local_queue_that_is_stopped_leaves_the_checks_of_its_workloads_as_they_are_until_it_takes_in_again() -> None:
-    door = LocalQueueObserved(namespace="team", name="lq", cluster_queue="cq", stop=StopPolicy.HOLD)
+@pytest.mark.parametrize("stop", [StopPolicy.HOLD, StopPolicy.HOLD_AND_DRAIN])
+def test_a_local_queue_that_is_stopped_leaves_the_checks_of_its_workloads_as_they_are_until_it_takes_in_again(
+    stop: StopPolicy,
+) -> None:
+    door = replace(DOOR, stop=stop)
     for had in ((), (check("old", CheckState.PENDING),)):
         room = Room(door, submitted(checks=had), checks=(CheckRule(name="all"),))
         assert [type(one) for one in room.steps()] == [WorkloadParked]

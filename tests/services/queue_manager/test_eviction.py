@@ -14,6 +14,7 @@ from events.workload import (
     CheckState,
     EvictionOrdered,
     Owner,
+    PodSetAssignment,
     PodsGone,
     QuotaReleased,
     WorkloadChanged,
@@ -21,6 +22,7 @@ from events.workload import (
     WorkloadParked,
     WorkloadSwitched,
 )
+from projections.workloads.resizing import Resizing
 from tests.services.queue_manager.waiting_room import (
     KEY,
     MINUTE,
@@ -229,6 +231,14 @@ def test_checks_for_the_flavors_that_were_given_are_required_and_others_dropped(
     }
 
 
+def test_a_check_for_some_flavors_is_required_of_who_was_given_one_of_these_beside_others() -> None:
+    room = Room(checks=(CheckRule(name="some", flavors=("g",)),))
+    told = submitted(reserved=True)
+    given = PodSetAssignment(name="main", count=1, flavors={"cpu": "f", "memory": "g"}, usage={"cpu": 1000})
+    room.tell(replace(told, adopted=replace(told.adopted, assignments=(given,))))
+    assert room.step() == [ChecksRequired(workload=KEY, checks=("some",))]
+
+
 def test_who_runs_has_the_checks_that_it_had_while_its_local_queue_is_stopped_or_gone() -> None:
     door = LocalQueueObserved(namespace="team", name="lq", cluster_queue="cq")
     runs = submitted(reserved=True, admitted_at=MINUTE, checks=(check("old", CheckState.READY),))
@@ -252,7 +262,9 @@ def test_pods_that_are_not_ready_in_time_cost_ever_longer_waits_until_the_limit(
     rule = PodsReadyRule(timeout=3 * SECOND, backoff_limit=4, backoff_base=10 * SECOND, backoff_max=MINUTE)
     for count, wait in ((0, 10), (1, 20), (2, 40), (3, 60)):
         room = Room(settings(pods_ready=rule))
-        room.tell(submitted(reserved=True, admitted_at=room.at - 5 * SECOND, requeue=(count, None)))
+        room.tell(submitted(reserved=True, admitted_at=room.at - 3 * SECOND + 1, requeue=(count, None)))
+        assert room.steps() == []
+        room.at += 1
         (evicted,) = room.step()
         assert isinstance(evicted, EvictionOrdered)
         assert (evicted.requeue_count, evicted.requeue_at) == (count + 1, room.at + wait * SECOND)
@@ -330,6 +342,15 @@ def test_who_was_not_admitted_yet_gives_its_quota_back_at_once() -> None:
     room = Room(submitted(reserved=True))
     room.tell(WorkloadSwitched(workload=KEY, active=False))
     assert [type(one) for one in room.steps()][:2] == [EvictionOrdered, QuotaReleased]
+
+
+def test_a_slice_that_goes_on_where_another_was_keeps_its_quota_until_its_pods_are_gone_admitted_or_not() -> None:
+    room = Room(submitted(replace(SPEC, elastic=True), reserved=True, owner=JOB))
+    room.world.put_workload(replace(room.workload, resizing=Resizing(continues=True)))
+    room.tell(EvictionOrdered(workload=KEY, reason="Preempted", message="for another one"))
+    assert room.steps() == [] and room.workload.reserved and not room.workload.admitted
+    room.tell(PodsGone(workload=KEY, decision=f"LOG_0/{room.workload.stops.stopped_by}"))
+    assert room.step() == [QuotaReleased(workload=KEY, reason="Preempted", message="for another one")]
 
 
 def test_a_gate_that_is_set_late_takes_the_reservation_back_but_stops_nothing_that_runs() -> None:

@@ -84,9 +84,21 @@ def test_one_of_an_elastic_job_is_ended_in_time_also_when_another_slice_has_take
         hanging(replace(POD, node="")),
         hanging(replace(POD, workload="team/other")),
         hanging(node=NodeObserved(name="a", ready=False)),
+        hanging(
+            node=replace(OUT_OF_REACH, taints=(replace(OUT_OF_REACH.taints[0], key="node.kubernetes.io/not-ready"),))
+        ),
         hanging(node=NodeObserved(name="b")),
     ],
-    ids=["gate off", "did not say so", "ended", "on no node", "another's", "node not out of reach", "node gone"],
+    ids=[
+        "gate off",
+        "did not say so",
+        "ended",
+        "on no node",
+        "another's",
+        "node not out of reach",
+        "node not ready",
+        "node gone",
+    ],
 )
 def test_others_are_left_alone(room: Room) -> None:
     assert forced(after(room, 600)) == []

@@ -57,8 +57,14 @@ def test_a_pod_that_was_its_own_job_does_not_come_back() -> None:
 def test_on_a_node_that_is_not_ready_it_goes_when_no_pod_of_it_goes_on_there() -> None:
     room = running().tell(NodeObserved(name="node", ready=False))
     assert room.steps() == []
-    pod = PodObserved(namespace="team", name="p", uid="p", node="node", workload=KEY, terminating=True)
-    assert room.tell(pod).step() == evicted(LOST)
+    goes_on = PodObserved(namespace="team", name="p", uid="p", node="node", phase="Running", workload=KEY)
+    for over in (
+        replace(goes_on, terminating=True),
+        replace(goes_on, phase="Succeeded"),
+        replace(goes_on, phase="Failed"),
+        replace(goes_on, node="other"),
+    ):
+        assert running().tell(NodeObserved(name="node", ready=False), over).step() == evicted(LOST)
 
 
 def test_who_was_given_a_card_that_has_failed_is_evicted() -> None:

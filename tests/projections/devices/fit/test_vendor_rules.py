@@ -37,6 +37,17 @@ def test_amd_counts_percent_in_the_request_and_compute_units_on_the_card() -> No
     assert (share.vendor, share.memory, share.cores) == ("AMD-Instinct-MI300X", 196592, 91)
 
 
+def test_a_percentage_of_memory_is_rounded_down_on_the_card_and_more_cores_than_it_has_are_all_of_them() -> None:
+    for request, given in (
+        (ask(percent=33), (330, 0)),
+        (ask(percent=99, cores=100), (990, 100)),
+        (ask(percent=100, cores=150), (1001, 100)),
+    ):
+        fit = fit_pod(node(card("a", memory=1001)), [request], 0, {})
+        assert fit.shares is not None
+        assert [(one.memory, one.cores) for one in fit.shares[0]] == [given]
+
+
 def test_cards_of_one_super_pod_are_given_in_pairs_of_one_board() -> None:
     boards = [ascend(f"c{index}", index, "Ascend910C") for index in (0, 2, 3, 5)]
     assert sorted(uuids(node(*boards), CardRequest(vendor="Ascend910C", count=2))) == ["c2", "c3"]
@@ -108,15 +119,61 @@ def test_whole_cards_are_had_by_their_slots_alone() -> None:
     [
         ({"nvidia.com/use-gpuuuid": "a, c"}, ["c"]),
         ({"nvidia.com/nouse-gpuuuid": "c"}, ["a"]),
+        ({"nvidia.com/use-gpuuuid": ""}, ["c"]),
+        ({"nvidia.com/use-gputype": "tesla V100-sxm2"}, ["c"]),
+        ({"nvidia.com/nouse-gputype": "A100,tesla"}, []),
+        ({"nvidia.com/nouse-gputype": ""}, ["c"]),
         ({"nvidia.com/use-gputype": "a100"}, []),
         ({"nvidia.com/use-gputype": "v100"}, ["c"]),
         ({"hami.io/gpu-scheduler-policy": "binpack"}, ["b"]),
+        ({"hami.io/gpu-scheduler-policy": "fullest"}, ["c"]),
+        ({"hami.io/gpu-scheduler-policy": "fullest,best"}, ["c"]),
         ({"hami.io/gpu-scheduler-policy": "mutex"}, ["c"]),
     ],
 )
 def test_annotations_steer_the_choice(annotations: dict[str, str], expected: list[str]) -> None:
     on = node(card("a"), card("b"), card("c"), a=CardUse(1, 1000, 10), b=CardUse(2, 2000, 20))
     assert uuids(on, ask(memory=1000, cores=10), **annotations) == expected
+
+
+def test_a_card_is_refused_for_the_first_reason_in_the_order_of_hami() -> None:
+    """It has all faults at first, and one after the other is mended."""
+    faults = {"cordoned": True, "slots": 10, "memory": 32768, "cores": 100, "limit": 10, "healthy": False}
+    said = {"nouse-gputype": "V100", "nouse-gpuuuid": "a", "policy": "mutex"}
+    for reason, mended in (
+        ("CardNotHealth", {"healthy": True}),
+        ("CardCordoned", {"cordoned": False}),
+        ("CardTypeMismatch", {"nouse-gputype": ""}),
+        ("CardUuidMismatch", {"nouse-gpuuuid": ""}),
+        ("CardTimeSlicingExhausted", {"slots": 9}),
+        ("ExclusiveDeviceAllocateConflict", {"policy": "binpack"}),
+        ("ResourceQuotaNotFit", {"limit": 32768}),
+        ("CardInsufficientMemory", {"memory": 0}),
+        ("CardInsufficientCore", {"cores": 0}),
+        ("", {}),
+    ):
+        now, text = {name: int(faults[name]) for name in faults}, dict(said)
+        on = NodeCards(
+            node="n",
+            cards=(card("a", healthy=bool(now["healthy"])),),
+            cordoned=frozenset({"a"} if now["cordoned"] else ()),
+            used={"a": CardUse(now["slots"], now["memory"], now["cores"])},
+        )
+        request = [ask(memory=1000, cores=10)]
+        annotations = {f"nvidia.com/{name}": text[name] for name in ("nouse-gputype", "nouse-gpuuuid")}
+        annotations["hami.io/gpu-scheduler-policy"] = text["policy"]
+        limits = {"nvidia.com/gpumem": Limit(limit=now["limit"])}
+        fit = fit_asking(on, one_kind(request), 0, asking(annotations, request, limits=limits))
+        assert list(fit.refusals) == ([reason] if reason else [])
+        faults |= {name: value for name, value in mended.items() if name in faults}
+        said |= {name: str(value) for name, value in mended.items() if name in said}
+
+
+def test_a_card_is_named_by_its_whole_uuid() -> None:
+    on = node(card("GPU-1"), card("GPU-12"))
+    assert uuids(on, ask(memory=1000), **{"nvidia.com/use-gpuuuid": "GPU-1"}) == ["GPU-1"]
+    assert uuids(on, ask(memory=1000), **{"nvidia.com/use-gpuuuid": "GPU-"}) == []
+    assert uuids(on, ask(memory=1000), **{"nvidia.com/nouse-gpuuuid": "GPU-1"}) == ["GPU-12"]
 
 
 @pytest.mark.parametrize(("modes", "given"), [("hami-core", ["a"]), ("mig,hami-core", ["a"]), ("mig", []), ("", [])])

@@ -135,6 +135,14 @@ def test_spread_over_nodes_takes_the_emptiest_and_the_first_by_name_of_equals() 
     assert [each.node for each in placed.placements] == ["n1", "n2"]
 
 
+@pytest.mark.parametrize("policy", ["binpack", "fullest", ""])
+def test_a_policy_that_there_is_not_packs_nodes(policy: str) -> None:
+    fleet = Fleet(n2=[card("b")], n1=[card("a")])
+    shaped = gang(2, container(gpu=1, mem=1000), annotations={"hami.io/node-scheduler-policy": policy})
+    placed = place(fleet.cards, fleet.nodes, [shaped], fleet.trail)
+    assert [each.node for each in placed.placements] == ["n1", "n1"]
+
+
 def test_pod_sets_that_only_fit_with_the_larger_first_are_placed_and_told_in_the_order_of_the_workload() -> None:
     fleet = Fleet(n1=[card("a")], n2=[card("b", memory=16384)])
     spread = {"hami.io/node-scheduler-policy": "spread"}

@@ -4,11 +4,12 @@ import json
 
 import pytest
 
+from events.card import Card
 from events.codec import decode_event, encode
 from events.device import DevicesRegistered
 from projections.devices.annotations.bad_annotation import BadAnnotation
-from projections.devices.registration.node_cards import cards_on, node_cards
-from projections.devices.vendors.table import BY_WORD
+from projections.devices.registration.node_cards import CardsOn, cards_on, node_cards
+from projections.devices.vendors.table import AMD, BY_WORD, NVIDIA
 
 CAPACITY = "enflame.com/gcu-drs-capacity"
 
@@ -51,8 +52,12 @@ def test_a_node_of_enflame_that_cannot_cut_its_cards_is_refused(
         node_cards(BY_WORD["Enflame"], "n", told(devices, *profiles), {})
 
 
-def test_a_registration_that_hami_has_marked_as_deleted_is_none() -> None:
-    assert cards_on("n", {"hami.io/node-amd-register": "Deleted_2026-11-28 10:00:00"}, {}).cards == ()
+@pytest.mark.parametrize("word", [AMD, NVIDIA])
+def test_a_registration_that_hami_has_marked_as_deleted_is_none(word: str) -> None:
+    vendor = BY_WORD[word]
+    known = Card(uuid="c", slots=1, memory=1000, model="x", vendor=word)
+    marked, capacity = {vendor.register: "Deleted_2026-11-28 10:00:00"}, {vendor.resources.count: 1}
+    assert cards_on("n", marked, capacity, before=(known,)) == CardsOn(cards=())
 
 
 REGISTER = "hami.io/node-nvidia-register"

@@ -38,6 +38,8 @@ def test_a_privileged_container_is_refused_where_any_container_has_cards() -> No
     beside = PodShape(containers=(*pod(privileged=True).containers, *pod(**{NVIDIA: 1}).containers))
     assert refused_by_hami(beside) == refused_by_hami(pod(privileged=True, **{NVIDIA: 1}))
     assert "privileged" in refused_by_hami(beside)
+    before = replace(pod(**{NVIDIA: 1}), init_containers=pod(privileged=True).containers)
+    assert refused_by_hami(before) == refused_by_hami(beside)
     assert refused_by_hami(pod(privileged=True)) == ""
 
 

@@ -6,7 +6,12 @@ from msgspec.structs import replace
 from events.card import CardRequest
 from events.pod_set import ContainerShape, PodShape
 from events.quantity import to_units
-from projections.devices.requests.card_requests import PodCardRequests, asks_for_cards, pod_card_requests
+from projections.devices.requests.card_requests import (
+    PodCardRequests,
+    asks_for_cards,
+    pod_card_requests,
+    read_request,
+)
 from projections.devices.requests.mutation import ContainerRequest, mutate
 from projections.devices.requests.request_problems import request_problems
 from projections.devices.vendors.table import BY_WORD
@@ -31,9 +36,32 @@ def test_a_percentage_is_kept_until_the_card_is_known() -> None:
     )
 
 
-def test_ascend_memory_is_rounded_up_to_a_template() -> None:
-    assert requests_of(c={"huawei.com/Ascend910B3": 1, "huawei.com/Ascend910B3-memory": 10000}) == (
-        (CardRequest(vendor="Ascend910B3", count=1, memory=16384),),
+def test_limits_are_read_before_requests_and_a_request_alone_counts_as_well() -> None:
+    container = ContainerShape(
+        name="c",
+        requests={"nvidia.com/gpu": 1, "nvidia.com/gpumem": 2000, "nvidia.com/gpucores": 10},
+        limits={"nvidia.com/gpu": 2, "nvidia.com/gpumem": 1000},
+    )
+    expected = CardRequest(vendor="NVIDIA", count=2, memory=1000, cores=10)
+    assert pod_card_requests(PodShape(containers=(container,))).containers == ((expected,),)
+    assert read_request(BY_WORD["NVIDIA"], container.limits, container.requests) == expected
+
+
+def test_who_asks_for_all_memory_of_a_card_gets_all_of_its_cores() -> None:
+    whole = CardRequest(vendor="NVIDIA", count=1, percent=100, cores=100)
+    assert requests_of(c={"nvidia.com/gpu": 1, "nvidia.com/gpumem-percentage": 100}) == ((whole,),)
+    assert requests_of(c={"nvidia.com/gpu": 1, "nvidia.com/gpumem-percentage": 99}) == (
+        (CardRequest(vendor="NVIDIA", count=1, percent=99),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "memory"),
+    [(10000, 16384), (16384, 16384), (16385, 32768), (32768, 32768), (32769, 65536), (65536, 65536)],
+)
+def test_ascend_memory_is_rounded_up_to_a_template(asked: int, memory: int) -> None:
+    assert requests_of(c={"huawei.com/Ascend910B3": 1, "huawei.com/Ascend910B3-memory": asked}) == (
+        (CardRequest(vendor="Ascend910B3", count=1, memory=memory),),
     )
 
 

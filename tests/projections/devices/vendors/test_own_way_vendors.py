@@ -63,6 +63,24 @@ def test_a_wing_that_is_given_whole_counts_more_than_one_that_is_broken() -> Non
     assert wholeness(set(), {0, 1, 2, 3, 4}) == 1000
 
 
+@pytest.mark.parametrize(
+    ("asked", "size", "cores"),
+    [
+        (1, 24576, 25),
+        (24576, 24576, 25),
+        (24577, 49152, 50),
+        (49152, 49152, 50),
+        (49153, 98304, 100),
+        (99999, 98304, 100),
+    ],
+)
+def test_memory_of_an_xpu_is_rounded_up_to_one_of_three_sizes(asked: int, size: int, cores: int) -> None:
+    limits = {"kunlunxin.com/vxpu": 1, "kunlunxin.com/vxpu-memory": asked}
+    assert read_request(BY_WORD["XPU"], limits, {}) == CardRequest(vendor="XPU", count=1, memory=size, cores=cores)
+    written = mutate(BY_WORD["XPU"], ContainerRequest(limits=limits), {}).asked.limits
+    assert written["kunlunxin.com/vxpu-memory"] == size
+
+
 def test_who_shares_an_xpu_has_as_much_of_it_as_the_others() -> None:
     on = NodeCards(node="n", cards=cards("XPU", 1, memory=98304), used={"c0": CardUse(1, 24576, 25)})
     assert found(on, CardRequest(vendor="XPU", count=1, memory=24576, cores=25)) == ["c0"]
@@ -103,6 +121,11 @@ def test_a_slice_of_enflame_is_the_smallest_profile_that_covers_what_is_asked() 
     assert fit.shares is not None
     (share,) = fit.shares[0]
     assert (share.memory, share.cores, share.slots) == (20480, 50, 3)
+    for memory, slices in ((6, 1), (7, 3), (20, 3), (21, 6), (40, 6)):
+        exact = read_request(vendor, {"enflame.com/gcu-memory": memory}, {})
+        assert exact is not None
+        fit = fit_asking(on, [[exact]], 0, asking({}, [exact]))
+        assert fit.shares is not None and fit.shares[0][0].slots == slices
     assert read_request(vendor, {"enflame.com/gcu-memory": 20480}, {}) is not None
     taken = NodeCards(node="n", cards=on.cards, used={"c0": CardUse(4, 26624, 66)})
     assert found(taken, request) == []

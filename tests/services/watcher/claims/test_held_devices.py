@@ -56,6 +56,22 @@ def test_a_claim_is_told_when_it_was_given_devices_and_when_it_has_none_any_more
     ]
 
 
+def test_a_claim_is_for_the_pods_among_those_that_it_is_reserved_for_and_of_the_pod_that_controls_it() -> None:
+    value = claim("c", "d/n1/g0", pods=["p"], owner="p")
+    value["status"]["reservedFor"] += [
+        {"resource": "pods", "apiGroup": "example.com", "name": "other", "uid": "u-1"},
+        {"resource": "things", "name": "thing", "uid": "u-2"},
+    ]
+    (owner,) = value["metadata"]["ownerReferences"]
+    value["metadata"]["ownerReferences"] = [{**owner, "name": "beside", "controller": False}, owner]
+    (fact,) = told(View(settings=MAPPED), value)
+    assert isinstance(fact, ResourceClaimObserved)
+    assert (fact.pods, fact.made_for) == ((ClaimUser(name="p", uid="u-p"),), ClaimUser(name="p", uid="u"))
+    value["metadata"]["ownerReferences"] = [{**owner, "kind": "Thing"}]
+    (fact,) = told(View(settings=MAPPED), value)
+    assert isinstance(fact, ResourceClaimObserved) and fact.made_for is None
+
+
 def test_a_device_is_of_the_class_of_its_request_or_of_the_alternative_that_was_taken() -> None:
     view, choices = View(settings=MAPPED), [{"name": "big", "deviceClassName": "b"}]
     each = {"request": "r/big", "shareID": "s1", "consumedCapacity": {"memory": "4Gi"}, "adminAccess": True}
