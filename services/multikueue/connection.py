@@ -6,7 +6,6 @@ Rule: docs/rules/multikueue.md#connection
 import asyncio
 from collections.abc import Callable, Sequence, Set
 from contextlib import aclosing
-from typing import Protocol
 
 import structlog
 from msgspec.structs import replace
@@ -27,9 +26,10 @@ from services.multikueue.active import active_patch
 from services.multikueue.cluster_access import ClusterAccess
 from services.multikueue.followed_queues import FollowedQueues
 from services.multikueue.kubeconfig import BAD, KubeConfigRefused
-from services.multikueue.one_name import OneName, address_in
+from services.multikueue.one_name import address_in
 from services.multikueue.remote_workloads import copies_of, key_of, remote_workload_fact
 from services.multikueue.seen import SeenElsewhere
+from services.multikueue.telling import Telling
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import (
     AccessRefused,
@@ -62,24 +62,6 @@ _MOST_PATIENCE: Millis = 600_000
 LONGEST = 1024
 """Of what a cluster answers, so many characters are told: it may quote all of a job."""
 _EXPECTED = (ClusterUnavailable, ObjectMissing, ObjectInvalid, KubeConfigRefused)
-
-
-class Telling(Protocol):
-    """What is told from this process, of several that may be connected."""
-
-    @property
-    def leads(self) -> bool:
-        """Whether it is shown from here which clusters are connected."""
-        ...
-
-    @property
-    def names(self) -> OneName:
-        """Which name leads to which cluster."""
-        ...
-
-    def serves(self, workload: str) -> bool:
-        """Whether what is seen of a workload is told from here."""
-        ...
 
 
 class ClusterConnection:
@@ -117,6 +99,7 @@ class ClusterConnection:
         """Whether what became of it last was another process's to show."""
         self._follows: dict[Resource, asyncio.Task[None]] = {}
         self._broken: asyncio.Event = asyncio.Event()
+        self._unanswered = False
         self._listed = asyncio.Event()
         """Set once the copies there were listed."""
         self._changed = asyncio.Event()
@@ -131,6 +114,12 @@ class ClusterConnection:
     def renew(self) -> None:
         """End the connection, and try again."""
         self._changed.set()
+
+    def give_up(self, remote: RemoteCluster) -> None:
+        """End this connection as one that is lost, if it is not another one by now: what was asked there was not answered."""
+        if self.remote is remote:
+            self._unanswered = True
+            self._broken.set()
 
     def want(
         self,
@@ -249,6 +238,7 @@ class ClusterConnection:
         """Follow the copies there until that ends, or its credentials do. Raises what a watch raises."""
         remote = await self._connector.connect(kubeconfig)
         self._broken.clear()
+        self._unanswered = False
         self._listed.clear()
         opened = asyncio.create_task(self._clock.wait(self._listed, self._clock.now() + self._patience))
         changed = asyncio.create_task(self._clock.wait(self._changed, until))
@@ -264,7 +254,8 @@ class ClusterConnection:
                 if task.done():
                     task.result()
             if self._broken.is_set():
-                raise ClusterUnavailable("a watch of jobs there has ended")
+                what = "a request was not answered" if self._unanswered else "a watch of jobs there has ended"
+                raise ClusterUnavailable(what)
         finally:
             if self.remote is not None:
                 self._lost_at = self._clock.now()

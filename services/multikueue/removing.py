@@ -12,7 +12,7 @@ from services.jobs.kinds.table import LEADER_WORKER_SET
 from services.multikueue.objects import is_of_origin
 from services.multikueue.remote_plan import RemotePlan
 from services.multikueue.remote_workloads import WORKLOADS, without_finalizer
-from services.runtime.cluster_port import AccessRefused, ObjectMissing, RemoteCluster, Resource, Writer
+from services.runtime.cluster_port import AccessRefused, ObjectMissing, Resource, Writer
 
 
 class Removal:
@@ -24,7 +24,7 @@ class Removal:
         self.kinds: Kinds = kinds_of(SettingsObserved())
         """The kinds of jobs there are."""
 
-    async def remove(self, remote: RemoteCluster, wanted: RemotePlan, cluster: str, uid: str) -> bool:
+    async def remove(self, remote: Writer, wanted: RemotePlan, cluster: str, uid: str) -> bool:
         """The job first, then the copy; whatever this manager has not made stays. False where that is not to be said yet."""
         try:
             copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
@@ -49,13 +49,13 @@ class Removal:
         await remote.delete(WORKLOADS, wanted.namespace, wanted.name, uid=uid)
         return True
 
-    async def remove_jobs(self, remote: RemoteCluster, wanted: RemotePlan) -> bool:
+    async def remove_jobs(self, remote: Writer, wanted: RemotePlan) -> bool:
         """Take away what stands there of the job though no copy does; whether anything did."""
         places = [] if wanted.kind is None else [(wanted.kind, name) for name in wanted.jobs]
         found = [await self._remove_own(remote, wanted, kind, name) for kind, name in places]
         return any(found)
 
-    async def _remove_own(self, remote: RemoteCluster, wanted: RemotePlan, kind: JobKind, name: str) -> bool:
+    async def _remove_own(self, remote: Writer, wanted: RemotePlan, kind: JobKind, name: str) -> bool:
         resource = resource_of(kind, wanted.api_version)
         try:
             job = await remote.get(resource, wanted.namespace, name)
@@ -68,7 +68,7 @@ class Removal:
             await remote.delete(resource, wanted.namespace, name, uid=job["metadata"]["uid"])
         return True
 
-    async def _has_copy(self, remote: RemoteCluster, wanted: RemotePlan) -> bool:
+    async def _has_copy(self, remote: Writer, wanted: RemotePlan) -> bool:
         """Whether a copy is there, of which the log may not know yet: by that its job may run."""
         try:
             await remote.get(WORKLOADS, wanted.namespace, wanted.name)
@@ -97,7 +97,7 @@ class Removal:
                 found.append((resource_of(kind, str(api)), str(name)))
         return list(dict.fromkeys(found))
 
-    async def _remove_job(self, remote: RemoteCluster, wanted: RemotePlan, resource: Resource, name: str) -> None:
+    async def _remove_job(self, remote: Writer, wanted: RemotePlan, resource: Resource, name: str) -> None:
         try:
             job = await remote.get(resource, wanted.namespace, name)
         except ObjectMissing:
