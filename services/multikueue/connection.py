@@ -59,6 +59,7 @@ _OPENED_AGAIN: Millis = 10_000
 """How long a cluster that was connected is not shown as lost while its watch is opened again."""
 _OPENED: Millis = 60_000
 _MOST_PATIENCE: Millis = 600_000
+_SHARED = "Connected; another manager makes copies there with the same multiKueue.origin: each needs its own"
 LONGEST = 1024
 """Of what a cluster answers, so many characters are told: it may quote all of a job."""
 _EXPECTED = (ClusterUnavailable, ObjectMissing, ObjectInvalid, KubeConfigRefused)
@@ -99,7 +100,7 @@ class ClusterConnection:
         """Whether what became of it last was another process's to show."""
         self._follows: dict[Resource, asyncio.Task[None]] = {}
         self._broken: asyncio.Event = asyncio.Event()
-        self._unanswered = False
+        self._unanswered = self._shared = False
         self._listed = asyncio.Event()
         """Set once the copies there were listed."""
         self._changed = asyncio.Event()
@@ -121,6 +122,12 @@ class ClusterConnection:
             self._unanswered = True
             self._broken.set()
 
+    def note_shared(self) -> None:
+        """Another manager makes copies there with this one's origin: that is shown from now on."""
+        if not self._shared:
+            self._shared = True
+            self._changed.set()
+
     def want(
         self,
         found: MultiKueueClusterObserved,
@@ -134,7 +141,7 @@ class ClusterConnection:
         place = (found.uid, found.location, found.location_type, found.profile, origin, by)
         self._wanted, self._providers = (found, origin), providers
         if place != self._place:
-            self._place, self._attempts, self._newest = place, 0, 0
+            self._place, self._attempts, self._newest, self._shared = place, 0, 0, False
             anew = True
         if anew:
             self._changed.set()
@@ -279,7 +286,7 @@ class ClusterConnection:
                     await self._seen.outbox.stored()
                     self.remote, self._attempts, self._connected_at = remote, 0, self._clock.now()
                     self._lost_at = None
-                    await self._show(found, "Active", "Connected", active=True)
+                    await self._show(found, "Active", _SHARED if self._shared else "Connected", active=True)
 
     async def _see(self, sight: Sight) -> None:
         match sight:

@@ -75,7 +75,6 @@ class RemoteWriter:
         """What takes copies away, with their jobs."""
         self._synced: dict[str, str] = {}
         """By workload, the choice of which it was told that its job is there."""
-
         self._behind: dict[str, Millis] = {}
         """By workload, since when its object asks for other pods than its job."""
         self._answering = defaultdict[str, Answering](Answering)
@@ -128,6 +127,7 @@ class RemoteWriter:
 
     async def _make(self, wanted: RemotePlan, cluster: str, *, asks: bool = False) -> Millis:
         remote = self._remote(cluster)
+        self.removal.note_known(wanted.workload)
         local = await self._home.get(WORKLOADS, wanted.namespace, wanted.name)
         if self._is_behind(wanted, local) or (
             wanted.again and cluster not in wanted.keep_job and await self.removal.remove_jobs(remote, wanted)
