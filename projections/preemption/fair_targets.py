@@ -39,7 +39,7 @@ class LazyCandidates:
             yield found
 
 
-class Standing(msgspec.Struct, frozen=True, gc=False):
+class TargetStanding(msgspec.Struct, frozen=True, gc=False):
     """How a child of a cohort stands among its siblings; the one that has to give first is the smallest."""
 
     child: Node
@@ -47,7 +47,7 @@ class Standing(msgspec.Struct, frozen=True, gc=False):
     rank: tuple[object, ...]
     """What decides between equal shares."""
 
-    def __lt__(self, other: "Standing") -> bool:
+    def __lt__(self, other: "TargetStanding") -> bool:
         return self.share > other.share or (self.share == other.share and self.rank < other.rank)
 
 
@@ -65,11 +65,11 @@ class TargetQueues:
         """By cluster queue."""
         self._own, self._names = own, names
         self._pruned: set[str] = set()
-        self._queues: dict[str, list[Standing]] = {}
+        self._queues: dict[str, list[TargetStanding]] = {}
         """By cohort, a heap of the queues in it; with some that stand otherwise by now."""
-        self._cohorts: dict[str, list[Standing]] = {}
+        self._cohorts: dict[str, list[TargetStanding]] = {}
         """By cohort, a heap of the cohorts in it."""
-        self._standing: dict[str, Standing] = {}
+        self._standing: dict[str, TargetStanding] = {}
         """By key of a child that was looked at, how it stands; those that are pruned stand nowhere."""
         self._places: dict[str, int] = {}
         """By key of a cohort, its place among its siblings."""
@@ -119,7 +119,7 @@ class TargetQueues:
         share = share_of(child, self._names)
         if self._can_give(child, share):
             rank = self._rank(child) if child.is_queue else (self._places[child.key],)
-            self._standing[child.key] = found = Standing(child, share, rank)
+            self._standing[child.key] = found = TargetStanding(child, share, rank)
             heapq.heappush((self._queues if child.is_queue else self._cohorts)[child.parent.key], found)
         else:
             self._pruned.add(child.key)
@@ -130,7 +130,7 @@ class TargetQueues:
         # On the way to the preemptor also without borrowing: below there may be imbalance, or its own queue.
         return share.borrowing or child in self._own.path
 
-    def _greatest(self, heap: list[Standing]) -> Standing | None:
+    def _greatest(self, heap: list[TargetStanding]) -> TargetStanding | None:
         while heap:
             first = heap[0]
             if first.child.key not in self._pruned and self._standing[first.child.key] is first:

@@ -69,13 +69,13 @@ class AnsweringCluster(Writer):
         return await self._answering.answer(lambda: self._cluster.get(resource, namespace, name), self._unread)
 
     async def create(self, resource: Resource, namespace: str, value: JsonObject) -> JsonObject:
-        """A new object."""
+        """A new object, which a webhook there may hold up."""
         return await self._answering.answer(lambda: self._cluster.create(resource, namespace, value))
 
     async def merge(
         self, resource: Resource, namespace: str, name: str, patch: JsonObject, *, subresource: str = ""
     ) -> JsonObject:
-        """A merge patch."""
+        """A merge patch, which a webhook there may hold up."""
         return await self._answering.answer(
             lambda: self._cluster.merge(resource, namespace, name, patch, subresource=subresource)
         )
@@ -91,7 +91,7 @@ class AnsweringCluster(Writer):
     async def delete(
         self, resource: Resource, namespace: str, name: str, *, uid: str = "", at_once: bool = False
     ) -> None:
-        """Take an object away."""
+        """Take an object away, which a webhook there may hold up."""
         return await self._answering.answer(
             lambda: self._cluster.delete(resource, namespace, name, uid=uid, at_once=at_once)
         )
