@@ -51,6 +51,22 @@ def yaml_documents(text: str) -> Iterator[yaml.Node]:
             loader.dispose()
 
 
+def check_each_once(node: yaml.Node, *, but: str = "") -> None:
+    """Of two words of one name in a mapping YAML has the last count: which of them was meant nobody knows. Raises `Unreadable`, not for `but`."""
+    if isinstance(node, yaml.SequenceNode):
+        for one in node.value:
+            check_each_once(one, but=but)
+    if isinstance(node, yaml.MappingNode):
+        lines: dict[str, int] = {}
+        for key, value in node.value:
+            name, line = str(key.value), key.start_mark.line + 1
+            if name in lines:
+                raise Unreadable(f"field {name} is given twice, on line {lines[name]} and here", line=line)
+            if isinstance(key, yaml.ScalarNode) and name != but:
+                lines[name] = line
+            check_each_once(value, but=but)
+
+
 def value_of(node: yaml.Node) -> Any:
     """The value of a node. Raises `Unreadable`."""
     loader: Any = _Typed("")

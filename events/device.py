@@ -203,6 +203,8 @@ class DriftKind(StrEnum):
     """The log has it reserved, and no pod holds it although others of the workload run."""
     STALE = "Stale"
     """HAMi's annotations hold it for a pod that should be gone."""
+    REGISTERED_TWICE = "RegisteredTwice"
+    """Several nodes register it. It is told of the log, and never recorded on it."""
 
 
 class DriftDetected(Event, frozen=True, kw_only=True, tag="DriftDetected.v1"):

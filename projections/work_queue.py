@@ -4,11 +4,17 @@ A service takes each workload once after anything happened to it, in the order o
 taken away here comes back when the trail goes back behind it.
 """
 
+import hashlib
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from functools import partial
 
 from projections.trail import Trail
+
+SHARE = 20
+"""After so many decisions about workloads of a namespace it is the turn of the others (docs/rules/log.md#turns-of-namespaces)."""
+_BY_NAME = 100
+"""So many decisions of a commit go by the names of namespaces, the others by lot."""
 
 
 class WorkQueue:
@@ -52,14 +58,29 @@ class WorkQueue:
             pile = self._readers[reader] = _Pile(gone=False)
             for key in self._all:
                 pile.add(key)
-        pile.in_order()
+        pile.begin()
         while (key := pile.first()) is not None:
             self._trail.note(partial(pile.add, key))
             yield key
 
-    def let_others_first(self, reader: str, key: str) -> None:
-        """Of the namespace of this key, which `take` yielded last, come no more before all others had their turn as well."""
-        self._readers[reader].put_behind(key)
+    def take_in_turns(self, reader: str, decided: Sized, lot: int) -> Iterator[str]:
+        """What `take` yields, one namespace after the other; `decided` grows by what the reader decides.
+
+        The lot is a number that the log gives. It alone says who comes first, and not what there is to look at: that differs
+        between who has folded all along and who has just begun.
+        """
+        space, since, drawn = "", 0, False
+        for key in self.take(reader):
+            before, own = len(decided), _space(key)
+            yield key
+            if own != space and len(decided) > before:
+                space, since = own, before
+            if own == space and len(decided) - since >= SHARE:
+                self._readers[reader].put_behind(key)
+                space = ""
+            if not drawn and len(decided) >= _BY_NAME:
+                drawn = True
+                self._readers[reader].draw(lot)
 
     def take_all(self, reader: str) -> Iterable[str]:
         """What `take` would yield and what is gone since, in no order, at once: for a reader of its own that keeps what it has read."""
@@ -77,15 +98,17 @@ class WorkQueue:
 class _Pile:
     """Keys to look at, each once, the smallest first, or one namespace after the other."""
 
-    __slots__ = ("_behind", "_order", "_spaces", "gone", "keys")
+    __slots__ = ("_behind", "_lot", "_order", "_spaces", "gone", "keys")
 
     def __init__(self, *, gone: bool) -> None:
         self.gone = gone
         self.keys: set[str] = set()
         self._spaces: dict[str, list[str]] = {}
         """Heaps of keys by namespace, each with the slash behind it: in that order the keys are in theirs as well."""
-        self._order: list[str] = []
-        """A heap of the namespaces whose turn it is before those behind."""
+        self._lot: int | None = None
+        """By which lot namespaces are in order; None while they are so by name."""
+        self._order: list[tuple[bytes, str]] = []
+        """A heap of the namespaces whose turn it is before those behind, each behind what its lot is."""
         self._behind: list[str] = []
 
     def add(self, key: str) -> None:
@@ -96,37 +119,53 @@ class _Pile:
         known = self._spaces.get(space)
         if known is None:
             self._spaces[space] = [key]
-            heapq.heappush(self._order, space)
+            heapq.heappush(self._order, self._place(space))
         else:
             heapq.heappush(known, key)
 
     def first(self) -> str | None:
         while self._order or self._behind:
             if not self._order:
-                self.in_order()
-            heap = self._spaces[self._order[0]]
+                self._arrange(self._behind)
+                self._behind = []
+            heap = self._spaces[self._order[0][1]]
             while heap:
                 key = heapq.heappop(heap)
                 if key in self.keys:
                     self.keys.remove(key)
                     return key
-            del self._spaces[heapq.heappop(self._order)]
+            del self._spaces[heapq.heappop(self._order)[1]]
         self.keys = set()  # One that was large once would stay so.
         return None
 
     def put_behind(self, key: str) -> None:
-        space = _space(key)
-        if space in self._order:
-            self._order.remove(space)
+        """Of the namespace of this key, which `first` gave last, come no more before all others had their turn as well."""
+        place = self._place(_space(key))
+        if place in self._order:
+            self._order.remove(place)
             heapq.heapify(self._order)
-            self._behind.append(space)
+            self._behind.append(place[1])
 
-    def in_order(self) -> None:
+    def draw(self, lot: int) -> None:
+        """Namespaces have their turns in another order from now on, by lot."""
+        self._lot = lot
+        self._arrange([space for _, space in self._order])
+
+    def begin(self) -> None:
         """The smallest comes first again, whoever was put behind."""
-        if self._behind:
-            self._order += self._behind
-            heapq.heapify(self._order)
-            self._behind.clear()
+        if self._behind or self._lot is not None:
+            self._lot = None
+            self._arrange([*(space for _, space in self._order), *self._behind])
+            self._behind = []
+
+    def _arrange(self, spaces: Iterable[str]) -> None:
+        self._order = [self._place(space) for space in spaces]
+        heapq.heapify(self._order)
+
+    def _place(self, space: str) -> tuple[bytes, str]:
+        if self._lot is None:
+            return b"", space
+        return hashlib.blake2b(f"{self._lot}/{space}".encode(), digest_size=8).digest(), space
 
     def add_all(self, keys: Iterable[str]) -> None:
         for key in keys:

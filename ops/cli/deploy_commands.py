@@ -192,7 +192,7 @@ def manifests(
 def streams(
     nats: Annotated[str, typer.Option(help="The bus.", envvar="KUELOG_NATS")] = "nats://127.0.0.1:4222",
     replicas: Annotated[int, typer.Option(min=1, max=5, help="On how many servers each stream is held.")] = 3,
-    max_bytes: Annotated[int, typer.Option(help="How large each stream may become.")] = 4 << 30,
+    max_bytes: Annotated[int, typer.Option(min=1, help="How large each stream may become.")] = 4 << 30,
     partitions: Partitions = 1,
 ) -> None:
     """Create the streams of the log where they are not there yet, and divide a log that is still empty.

@@ -18,6 +18,7 @@ from ops.production.archive.paged_history import Waits, open_everything
 from ops.production.log.jetstream.bus import connect
 from ops.production.log.server.server import NatsServer, running_server
 from ops.production.log.streams import streams_on
+from ops.terminal.console import sayer, terminal
 from services.runtime.log_errors import LogUnavailable
 from services.runtime.log_port import Bus
 
@@ -126,6 +127,11 @@ async def archive_of(source: LogSource, bus: Bus) -> str:
     return ""
 
 
+def tell_waiting(address: str) -> None:
+    """Say on standard error that a bus is waited for."""
+    sayer(terminal(stderr=True))(f"waiting for {address}")
+
+
 @asynccontextmanager
 async def bus_of(source: LogSource) -> AsyncGenerator[Bus, None]:
     """A running bus, or the one in a folder: joined where it runs, else started for as long as it is used.
@@ -134,7 +140,7 @@ async def bus_of(source: LogSource) -> AsyncGenerator[Bus, None]:
     """
     async with AsyncExitStack() as stack:
         if source.nats:
-            bus = await connect(source.nats)
+            bus = await connect(source.nats, waiting=tell_waiting)
             stack.push_async_callback(bus.close)
             yield bus
             return

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from ops.files.reading import Unreadable, text_of, value_of, yaml_documents
+from ops.files.reading import Unreadable, check_each_once, text_of, value_of, yaml_documents
 from services.validation.lenient import normalise
 
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -129,7 +129,8 @@ def _is_json(text: str) -> bool:
 def _documents(file: str, node: yaml.Node) -> list[Document]:
     """The object of a document, or the objects of a List."""
     lines: dict[str, int] = {}
-    _note_lines(file, node, "", lines)
+    check_each_once(node, but="<<")
+    _note_lines(node, "", lines)
     value = _plain(value_of(node))
     if value is None:
         return []
@@ -160,19 +161,15 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
-def _note_lines(file: str, node: yaml.Node, path: str, lines: dict[str, int]) -> None:
-    """The line of each field. Raises `ManifestBroken` for a field that is given twice."""
+def _note_lines(node: yaml.Node, path: str, lines: dict[str, int]) -> None:
+    """The line of each field."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            name = str(key.value)
-            field = f"{path}.{name}" if path else name
-            if field in lines and name != "<<":
-                problem = f"field {name} is given twice, on line {lines[field]} and here"
-                raise ManifestBroken(file=file, line=key.start_mark.line + 1, problem=problem)
+            field = f"{path}.{key.value}" if path else str(key.value)
             lines[field] = key.start_mark.line + 1
-            _note_lines(file, value, field, lines)
+            _note_lines(value, field, lines)
     elif isinstance(node, yaml.SequenceNode):
         for index, value in enumerate(node.value):
             field = f"{path}[{index}]"
             lines[field] = value.start_mark.line + 1
-            _note_lines(file, value, field, lines)
+            _note_lines(value, field, lines)

@@ -21,14 +21,13 @@ from ops.production.kubernetes.client import KubeClient, path_of
 from projections.quota.effective_requests import pod_set_requests
 from services.jobs.kinds.managed_kinds import kinds_of
 from services.jobs.workload_name import workload_name
-from services.runtime.cluster_port import ObjectConflict, Resource
+from services.runtime.cluster_port import NAMESPACES, ObjectConflict, Resource
 from services.watcher.fields.object_reading import read
 from services.watcher.fields.pod_shapes import pod_shape
 from services.watcher.fields.problems import Refused
 
 GROUP, VERSION = "kueue.x-k8s.io", "v1beta2"
 PODS = Resource(plural="pods", kind="Pod")
-NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False)
 NODES = Resource(plural="nodes", kind="Node", namespaced=False)
 PRIORITY_CLASSES = Resource(group="scheduling.k8s.io", plural="priorityclasses", kind="PriorityClass", namespaced=False)
 WORKLOADS = Resource(group=GROUP, version=VERSION, plural="workloads", kind="Workload")

@@ -16,10 +16,10 @@ from events.selector import LabelSelector
 from ops.production.kubernetes.client import KubeClient
 from ops.production.kubernetes.reflector import Reflector
 from ops.production.webhook.default_local_queues import LOCAL_QUEUES
-from ops.production.webhook.managed_namespaces import NAMESPACES
 from ops.production.webhook.multikueue_queues import CLUSTER_QUEUES
 from projections.nodes.affinity import selects
 from services.runtime.cluster_port import (
+    NAMESPACES,
     AccessRefused,
     Changed,
     ClusterUnavailable,

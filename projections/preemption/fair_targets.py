@@ -2,11 +2,14 @@
 
 Rule: docs/rules/fair-sharing.md#fair-highest-first
 
-Queues and cohorts that can't give any more are pruned for good; shares are reckoned anew for every step. Where shares
+Queues and cohorts that can't give any more are pruned for good; shares are reckoned anew where a step has changed them. Where shares
 are equal, the queue goes first whose first candidate does, and the cohort whose name does.
 """
 
+import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
 
 from projections.fair_sharing.share import Share, share_of
 from projections.preemption.candidates import Candidate
@@ -36,68 +39,104 @@ class LazyCandidates:
             yield found
 
 
-class TargetQueues:
-    """The queues of a tree that may have to give, with what is left of their candidates."""
+class TargetStanding(msgspec.Struct, frozen=True, gc=False):
+    """How a child of a cohort stands among its siblings; the one that has to give first is the smallest."""
 
-    __slots__ = ("_names", "_own", "_pruned", "rows")
+    child: Node
+    share: Share
+    rank: tuple[object, ...]
+    """What decides between equal shares."""
+
+    def __lt__(self, other: "TargetStanding") -> bool:
+        return self.share > other.share or (self.share == other.share and self.rank < other.rank)
+
+
+class TargetQueues:
+    """The queues of a tree that may have to give, with what is left of their candidates.
+
+    Between two calls of `next` nothing changes but what the queue that it gave last uses, its row, and with it the shares above.
+    So each child of a cohort is looked at once, and again only when it is on the way to that queue.
+    """
+
+    __slots__ = ("_cohorts", "_last", "_names", "_own", "_places", "_pruned", "_queues", "_standing", "rows")
 
     def __init__(self, own: Node, rows: Mapping[str, LazyCandidates], names: Sequence[FlavorResource]) -> None:
         self.rows = rows
         """By cluster queue."""
         self._own, self._names = own, names
         self._pruned: set[str] = set()
+        self._queues: dict[str, list[TargetStanding]] = {}
+        """By cohort, a heap of the queues in it; with some that stand otherwise by now."""
+        self._cohorts: dict[str, list[TargetStanding]] = {}
+        """By cohort, a heap of the cohorts in it."""
+        self._standing: dict[str, TargetStanding] = {}
+        """By key of a child that was looked at, how it stands; those that are pruned stand nowhere."""
+        self._places: dict[str, int] = {}
+        """By key of a cohort, its place among its siblings."""
+        self._last: Node | None = None
 
     def next(self) -> Node | None:
         """The queue that has to give next; None when none can."""
         root = self._own.root
         if root.is_queue:
             return None if root.key in self._pruned or self._first(root) is None else root
-        while root.key not in self._pruned:
-            found = self._descend(root)
-            if found is not None:
-                return found
-        return None
+        if self._last is not None:
+            for node in self._last.path[:-1]:
+                self._look_at(node)
+        self._last = None if root.key in self._pruned else self._descend(root)
+        return self._last
 
     def drop(self, node: Node) -> None:
         """Take nothing more from a queue."""
         self._pruned.add(node.key)
 
     def _descend(self, cohort: Node) -> Node | None:
-        """The queue of a subtree that has the most; None when looking for it has only pruned something."""
-        queue, queue_share = self._greatest_queue(cohort)
-        deeper, deeper_share = self._greatest_cohort(cohort)
-        if deeper is not None and (queue is None or deeper_share >= queue_share):
-            return self._descend(deeper)
-        if queue is None:
-            self._pruned.add(cohort.key)
-        return queue
+        """The queue of a subtree that has the most; None when there is none, and the subtree is pruned."""
+        if cohort.key not in self._queues:
+            self._open(cohort)
+        while True:
+            queue, deeper = self._greatest(self._queues[cohort.key]), self._greatest(self._cohorts[cohort.key])
+            if deeper is not None and (queue is None or deeper.share >= queue.share):
+                found = self._descend(deeper.child)
+                if found is not None:
+                    return found
+                continue  # It is pruned, and nothing else has changed.
+            if queue is None:
+                self._pruned.add(cohort.key)
+                return None
+            return queue.child
 
-    def _greatest_queue(self, cohort: Node) -> tuple[Node | None, Share]:
-        best: Node | None = None
-        most = Share()
-        for child in cohort.children.values():
-            if not child.is_queue or child.key in self._pruned:
-                continue
-            share = share_of(child, self._names)
-            if (not share.borrowing and child is not self._own) or self._first(child) is None:
-                self._pruned.add(child.key)
-            elif best is None or share > most or (share == most and self._rank(child) < self._rank(best)):
-                best, most = child, share
-        return best, most
+    def _open(self, cohort: Node) -> None:
+        self._queues[cohort.key], self._cohorts[cohort.key] = [], []
+        for place, child in enumerate(cohort.children.values()):
+            self._places[child.key] = place
+            self._look_at(child)
 
-    def _greatest_cohort(self, cohort: Node) -> tuple[Node | None, Share]:
-        best: Node | None = None
-        most = Share()
-        for child in cohort.children.values():
-            if child.is_queue or child.key in self._pruned:
-                continue
-            share = share_of(child, self._names)
-            if not share.borrowing and child not in self._own.path:
-                # Not so on the way to the preemptor: below there may be imbalance, or its own queue.
-                self._pruned.add(child.key)
-            elif best is None or share > most:
-                best, most = child, share
-        return best, most
+    def _look_at(self, child: Node) -> None:
+        """Have it stand as it does by now, or nowhere when it can't give any more."""
+        if child.key in self._pruned or child.parent is None:
+            return
+        share = share_of(child, self._names)
+        if self._can_give(child, share):
+            rank = self._rank(child) if child.is_queue else (self._places[child.key],)
+            self._standing[child.key] = found = TargetStanding(child, share, rank)
+            heapq.heappush((self._queues if child.is_queue else self._cohorts)[child.parent.key], found)
+        else:
+            self._pruned.add(child.key)
+
+    def _can_give(self, child: Node, share: Share) -> bool:
+        if child.is_queue:
+            return (share.borrowing or child is self._own) and self._first(child) is not None
+        # On the way to the preemptor also without borrowing: below there may be imbalance, or its own queue.
+        return share.borrowing or child in self._own.path
+
+    def _greatest(self, heap: list[TargetStanding]) -> TargetStanding | None:
+        while heap:
+            first = heap[0]
+            if first.child.key not in self._pruned and self._standing[first.child.key] is first:
+                return first
+            heapq.heappop(heap)
+        return None
 
     def _first(self, queue: Node) -> Candidate | None:
         row = self.rows.get(queue.name)

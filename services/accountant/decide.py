@@ -1,6 +1,6 @@
 """What the accountant decides: which cards a workload gets and when they are released, which are in service, and drift."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from itertools import chain
 
 from events.catalogue import Decision
@@ -31,7 +31,7 @@ class Accountant:
             releases(world),
             returns(world, position.at),
             losses(world, position.at),
-            _reviews(world),
+            _reviews(world, events, position.sequence),
             differences(world, position.at),
             overdue(world, position.at),
             shortages(world),
@@ -54,9 +54,9 @@ def _budget_news(world: World) -> Iterator[Decision]:
         yield world.budget_news[place]
 
 
-def _reviews(world: World) -> Iterator[Decision]:
+def _reviews(world: World, events: Sized, sequence: int) -> Iterator[Decision]:
     """Cards for each workload under review, and for its pods; one that is given cards comes up again behind that, for its pods may be waiting."""
-    for key in world.work.take(ACCOUNTANT):
+    for key in world.work.take_in_turns(ACCOUNTANT, events, sequence):
         workload = world.workloads.get(key)
         if workload is not None:
             yield from assignments(world, workload)

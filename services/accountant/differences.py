@@ -11,7 +11,7 @@ from events.device import AllocationStale, DriftDetected, DriftResolved, NodeObs
 from events.event import Millis
 from projections.devices.holdings.card_care import OVERDUE
 from projections.devices.holdings.card_holdings import CardHoldings
-from projections.devices.holdings.drift import NOTES, card_findings
+from projections.devices.holdings.drift import UNRECORDED, card_findings
 from projections.devices.state import DeviceState
 from projections.set_aside.records import Scope
 from services.accountant.guarding import each, one
@@ -38,7 +38,7 @@ def _of_card(world: DeviceState, card: str, at: Millis) -> list[Decision]:
     found = {
         (one.kind, one.holder, one.node): one
         for one in card_findings(world.cards, world.nodes, card)
-        if one.kind not in NOTES
+        if one.kind not in UNRECORDED
     }
     reported = {(one.kind, one.holder, one.node) for one in world.cards.care.told.get(card, ())}
     gone = [

@@ -10,7 +10,7 @@ from services.jobs.job_status import is_suspended
 from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.ray import CLUSTER_AT, WORKER_GROUPS, cluster_name, groups_of, is_autoscaled
 from services.jobs.kinds.table import RAY_CLUSTER
-from services.runtime.cluster_port import ObjectMissing, RemoteCluster
+from services.runtime.cluster_port import ObjectMissing, Writer
 
 
 def autoscaled_patch(kind: JobKind, local: JsonObject, cluster: JsonObject) -> JsonObject | None:
@@ -27,7 +27,7 @@ def is_scaled_there(kind: JobKind, local: JsonObject, remote: JsonObject) -> boo
     return is_autoscaled(kind, local) and not is_suspended(kind, remote) and not is_suspended(kind, local)
 
 
-async def cluster_there(remote: RemoteCluster, kind: JobKind, job: JsonObject) -> JsonObject | None:
+async def cluster_there(remote: Writer, kind: JobKind, job: JsonObject) -> JsonObject | None:
     """The RayCluster in which a job of Ray's runs there: itself if it is one; None while there is none."""
     name = cluster_name(kind, job)
     if kind is RAY_CLUSTER or not name:

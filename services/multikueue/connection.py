@@ -6,7 +6,6 @@ Rule: docs/rules/multikueue.md#connection
 import asyncio
 from collections.abc import Callable, Sequence, Set
 from contextlib import aclosing
-from typing import Protocol
 
 import structlog
 from msgspec.structs import replace
@@ -27,9 +26,10 @@ from services.multikueue.active import active_patch
 from services.multikueue.cluster_access import ClusterAccess
 from services.multikueue.followed_queues import FollowedQueues
 from services.multikueue.kubeconfig import BAD, KubeConfigRefused
-from services.multikueue.one_name import OneName, address_in
+from services.multikueue.one_name import address_in
 from services.multikueue.remote_workloads import copies_of, key_of, remote_workload_fact
 from services.multikueue.seen import SeenElsewhere
+from services.multikueue.telling import Telling
 from services.runtime.clock_port import Clock
 from services.runtime.cluster_port import (
     AccessRefused,
@@ -59,27 +59,10 @@ _OPENED_AGAIN: Millis = 10_000
 """How long a cluster that was connected is not shown as lost while its watch is opened again."""
 _OPENED: Millis = 60_000
 _MOST_PATIENCE: Millis = 600_000
+_SHARED = "Connected; another manager makes copies there with the same multiKueue.origin: each needs its own"
 LONGEST = 1024
 """Of what a cluster answers, so many characters are told: it may quote all of a job."""
 _EXPECTED = (ClusterUnavailable, ObjectMissing, ObjectInvalid, KubeConfigRefused)
-
-
-class Telling(Protocol):
-    """What is told from this process, of several that may be connected."""
-
-    @property
-    def leads(self) -> bool:
-        """Whether it is shown from here which clusters are connected."""
-        ...
-
-    @property
-    def names(self) -> OneName:
-        """Which name leads to which cluster."""
-        ...
-
-    def serves(self, workload: str) -> bool:
-        """Whether what is seen of a workload is told from here."""
-        ...
 
 
 class ClusterConnection:
@@ -117,6 +100,7 @@ class ClusterConnection:
         """Whether what became of it last was another process's to show."""
         self._follows: dict[Resource, asyncio.Task[None]] = {}
         self._broken: asyncio.Event = asyncio.Event()
+        self._unanswered = self._shared = False
         self._listed = asyncio.Event()
         """Set once the copies there were listed."""
         self._changed = asyncio.Event()
@@ -132,6 +116,18 @@ class ClusterConnection:
         """End the connection, and try again."""
         self._changed.set()
 
+    def give_up(self, remote: RemoteCluster) -> None:
+        """End this connection as one that is lost, if it is not another one by now: what was asked there was not answered."""
+        if self.remote is remote:
+            self._unanswered = True
+            self._broken.set()
+
+    def note_shared(self) -> None:
+        """Another manager makes copies there with this one's origin: that is shown from now on."""
+        if not self._shared:
+            self._shared = True
+            self._changed.set()
+
     def want(
         self,
         found: MultiKueueClusterObserved,
@@ -145,7 +141,7 @@ class ClusterConnection:
         place = (found.uid, found.location, found.location_type, found.profile, origin, by)
         self._wanted, self._providers = (found, origin), providers
         if place != self._place:
-            self._place, self._attempts, self._newest = place, 0, 0
+            self._place, self._attempts, self._newest, self._shared = place, 0, 0, False
             anew = True
         if anew:
             self._changed.set()
@@ -249,6 +245,7 @@ class ClusterConnection:
         """Follow the copies there until that ends, or its credentials do. Raises what a watch raises."""
         remote = await self._connector.connect(kubeconfig)
         self._broken.clear()
+        self._unanswered = False
         self._listed.clear()
         opened = asyncio.create_task(self._clock.wait(self._listed, self._clock.now() + self._patience))
         changed = asyncio.create_task(self._clock.wait(self._changed, until))
@@ -264,7 +261,8 @@ class ClusterConnection:
                 if task.done():
                     task.result()
             if self._broken.is_set():
-                raise ClusterUnavailable("a watch of jobs there has ended")
+                what = "a request was not answered" if self._unanswered else "a watch of jobs there has ended"
+                raise ClusterUnavailable(what)
         finally:
             if self.remote is not None:
                 self._lost_at = self._clock.now()
@@ -288,7 +286,7 @@ class ClusterConnection:
                     await self._seen.outbox.stored()
                     self.remote, self._attempts, self._connected_at = remote, 0, self._clock.now()
                     self._lost_at = None
-                    await self._show(found, "Active", "Connected", active=True)
+                    await self._show(found, "Active", _SHARED if self._shared else "Connected", active=True)
 
     async def _see(self, sight: Sight) -> None:
         match sight:

@@ -35,7 +35,7 @@ class MultiKueue:
         return events
 
     def _look_at_workloads(self, world: World, position: LogPosition, events: list[Decision]) -> None:
-        for key in world.work.take(self.name):
+        for key in world.work.take_in_turns(self.name, events, position.sequence):
             workload = world.workloads.get(key)
             if workload is None or is_aside(world.aside, self.name, Scope.WORKLOAD, key):
                 continue

@@ -85,6 +85,7 @@ class Lane:
         for key in self._wanted:
             self.writes.let_go(key)
         self._wanted.clear()
+        self._writer.removal.forget()
         self.world, self.anew = None, True
         self._changed(self, set())
 

@@ -12,7 +12,7 @@ from services.jobs.kinds.table import LEADER_WORKER_SET
 from services.multikueue.objects import is_of_origin
 from services.multikueue.remote_plan import RemotePlan
 from services.multikueue.remote_workloads import WORKLOADS, without_finalizer
-from services.runtime.cluster_port import AccessRefused, ObjectMissing, RemoteCluster, Resource, Writer
+from services.runtime.cluster_port import AccessRefused, ObjectMissing, Resource, Writer
 
 
 class Removal:
@@ -23,9 +23,17 @@ class Removal:
         self._home, self._tell_left = home, tell_left
         self.kinds: Kinds = kinds_of(SettingsObserved())
         """The kinds of jobs there are."""
+        self.tell_shared: Callable[[str], object] = lambda _: None
+        """Called with the name of a cluster in which another manager makes copies with this one's origin."""
+        self._strange: dict[tuple[str, str], str] = {}
+        """By cluster and workload that nothing is known of, the UID of the copy that was taken away."""
 
-    async def remove(self, remote: RemoteCluster, wanted: RemotePlan, cluster: str, uid: str) -> bool:
+    async def remove(self, remote: Writer, wanted: RemotePlan, cluster: str, uid: str) -> bool:
         """The job first, then the copy; whatever this manager has not made stays. False where that is not to be said yet."""
+        if wanted.unknown and self._strange.get((cluster, wanted.workload), uid) != uid:
+            # It was taken away, and somebody has made it again: nobody here has.
+            self.tell_shared(cluster)
+            return True
         try:
             copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
         except ObjectMissing:
@@ -35,8 +43,10 @@ class Removal:
             return True
         if copy["metadata"]["uid"] != uid or not is_of_origin(copy, wanted.origin):
             return True
-        if wanted.unknown and await self._is_here(wanted):
-            return False
+        if wanted.unknown:
+            if await self._is_here(wanted):
+                return False
+            self._note_strange(cluster, wanted.workload, uid)
         for resource, name in [] if cluster in wanted.keep_job else self._job_places(wanted, copy):
             try:
                 await self._remove_job(remote, wanted, resource, name)
@@ -49,13 +59,27 @@ class Removal:
         await remote.delete(WORKLOADS, wanted.namespace, wanted.name, uid=uid)
         return True
 
-    async def remove_jobs(self, remote: RemoteCluster, wanted: RemotePlan) -> bool:
+    def note_known(self, workload: str) -> None:
+        """It is sent to clusters from here."""
+        for place in [place for place in self._strange if place[1] == workload]:
+            del self._strange[place]
+
+    def forget(self) -> None:
+        """Others may send workloads from now on."""
+        self._strange.clear()
+
+    def _note_strange(self, cluster: str, workload: str, uid: str) -> None:
+        self._strange[cluster, workload] = uid
+        if len(self._strange) > _MOST_STRANGE:
+            del self._strange[next(iter(self._strange))]
+
+    async def remove_jobs(self, remote: Writer, wanted: RemotePlan) -> bool:
         """Take away what stands there of the job though no copy does; whether anything did."""
         places = [] if wanted.kind is None else [(wanted.kind, name) for name in wanted.jobs]
         found = [await self._remove_own(remote, wanted, kind, name) for kind, name in places]
         return any(found)
 
-    async def _remove_own(self, remote: RemoteCluster, wanted: RemotePlan, kind: JobKind, name: str) -> bool:
+    async def _remove_own(self, remote: Writer, wanted: RemotePlan, kind: JobKind, name: str) -> bool:
         resource = resource_of(kind, wanted.api_version)
         try:
             job = await remote.get(resource, wanted.namespace, name)
@@ -68,7 +92,7 @@ class Removal:
             await remote.delete(resource, wanted.namespace, name, uid=job["metadata"]["uid"])
         return True
 
-    async def _has_copy(self, remote: RemoteCluster, wanted: RemotePlan) -> bool:
+    async def _has_copy(self, remote: Writer, wanted: RemotePlan) -> bool:
         """Whether a copy is there, of which the log may not know yet: by that its job may run."""
         try:
             await remote.get(WORKLOADS, wanted.namespace, wanted.name)
@@ -97,7 +121,7 @@ class Removal:
                 found.append((resource_of(kind, str(api)), str(name)))
         return list(dict.fromkeys(found))
 
-    async def _remove_job(self, remote: RemoteCluster, wanted: RemotePlan, resource: Resource, name: str) -> None:
+    async def _remove_job(self, remote: Writer, wanted: RemotePlan, resource: Resource, name: str) -> None:
         try:
             job = await remote.get(resource, wanted.namespace, name)
         except ObjectMissing:
@@ -124,3 +148,4 @@ def _noted_owner(copy: JsonObject) -> tuple[str, str, str]:
 
 
 _OWNERS = ("metadata", "ownerReferences")
+_MOST_STRANGE = 1000

@@ -32,6 +32,7 @@ class RemoteClusters:
         self._connections: dict[str, ClusterConnection] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._writer = RemoteWriter(home, clock, self._connections, self._seen)
+        self._writer.removal.tell_shared = self._note_shared
         self._lanes: dict[str, Lane] = {}
         self._worlds: dict[str, RemoteState] = {}
         """By partition that is written from here, its world."""
@@ -106,6 +107,10 @@ class RemoteClusters:
     def _renew(self, name: str) -> None:
         if (connection := self._connections.get(name)) is not None:
             connection.renew()
+
+    def _note_shared(self, name: str) -> None:
+        if (connection := self._connections.get(name)) is not None:
+            connection.note_shared()
 
     def _poke(self, workload: str) -> None:
         for lane in self._lanes.values():

@@ -4,7 +4,8 @@ What is written is told by what is seen afterwards; only that the job is there i
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 import structlog
@@ -20,6 +21,7 @@ from projections.workloads.lifecycle import EVICTED
 from services.jobs.kinds.managed_kinds import resource_of
 from services.jobs.kinds.pods import is_leaving
 from services.jobs.kinds.table import POD
+from services.multikueue.answering import Answering, AnsweringCluster
 from services.multikueue.autoscaled import autoscaled_patch, cluster_there, is_scaled_there
 from services.multikueue.connection import LONGEST, ClusterConnection
 from services.multikueue.estimates import question
@@ -50,7 +52,6 @@ from services.runtime.cluster_port import (
     ObjectConflict,
     ObjectInvalid,
     ObjectMissing,
-    RemoteCluster,
     Writer,
 )
 
@@ -74,9 +75,10 @@ class RemoteWriter:
         """What takes copies away, with their jobs."""
         self._synced: dict[str, str] = {}
         """By workload, the choice of which it was told that its job is there."""
-
         self._behind: dict[str, Millis] = {}
         """By workload, since when its object asks for other pods than its job."""
+        self._answering = defaultdict[str, Answering](Answering)
+        """By cluster."""
 
     def forget(self, key: str) -> None:
         """A workload is sent nowhere any more."""
@@ -88,25 +90,25 @@ class RemoteWriter:
         if wanted.broken:
             log.error("not planned", workload=wanted.workload, problem=wanted.broken)
         wait, latest = _LATER, self._clock.now() + _LATER
-        steps = [
-            *(partial(self._remove, wanted, cluster, uid) for cluster, uid in wanted.remove),
-            *(partial(self._make, wanted, cluster) for cluster in wanted.make),
-            *(partial(self._make, wanted, cluster, asks=True) for cluster in wanted.ask),
-            *(partial(self._amend, wanted, cluster, uid) for cluster, uid in wanted.amend),
-            *(partial(self._open_gate, wanted, cluster) for cluster in wanted.open),
-            *([partial(self._run, wanted, wanted.run)] if wanted.run is not None else []),
-            *([partial(self._look, wanted)] if wanted.look else []),
-            *([partial(self._park, wanted)] if wanted.park else []),
+        steps: list[tuple[str, Callable[[], Awaitable[Millis]]]] = [
+            *((cluster, partial(self._remove, wanted, cluster, uid)) for cluster, uid in wanted.remove),
+            *((cluster, partial(self._make, wanted, cluster)) for cluster in wanted.make),
+            *((cluster, partial(self._make, wanted, cluster, asks=True)) for cluster in wanted.ask),
+            *((cluster, partial(self._amend, wanted, cluster, uid)) for cluster, uid in wanted.amend),
+            *((cluster, partial(self._open_gate, wanted, cluster)) for cluster in wanted.open),
+            *([(wanted.run.cluster, partial(self._run, wanted, wanted.run))] if wanted.run is not None else []),
+            *([(wanted.look, partial(self._look, wanted))] if wanted.look else []),
+            *([("", partial(self._park, wanted))] if wanted.park else []),
         ]
-        for step in steps:
-            # One cluster that does not answer must not keep the others from what is wanted of them.
+        # One cluster that does not answer must not keep the others from what is wanted of them.
+        for _, step in sorted(steps, key=lambda one: self._answering[one[0]].silent):
             try:
                 async with asyncio.timeout(_PATIENCE_S):
                     wait = min(wait, await step())
             except AccessRefused as problem:  # Rights take a while.
                 log.warning("may not be written", workload=wanted.workload, problem=str(problem))
             except (ClusterUnavailable, ObjectConflict, ObjectMissing, TimeoutError) as problem:
-                log.info("not written yet", workload=wanted.workload, problem=str(problem))
+                log.info("not written yet", workload=wanted.workload, problem=str(problem) or "no answer in time")
                 wait = min(wait, _SOON)
             except ObjectInvalid as problem:
                 log.error("refused", workload=wanted.workload, problem=str(problem))
@@ -115,14 +117,17 @@ class RemoteWriter:
                 log.error("failed on a workload", workload=wanted.workload, exc_info=problem)
         return min(wait, latest - self._clock.now())
 
-    def _remote(self, cluster: str) -> RemoteCluster:
+    def _remote(self, cluster: str) -> Writer:
         connection = self._connections.get(cluster)
         if connection is None or connection.remote is None:
             raise ClusterUnavailable(f"cluster {cluster}: no remote client for nominated cluster")
-        return connection.remote
+        answering = self._answering[cluster]
+        answering.check()
+        return AnsweringCluster(connection.remote, answering, partial(connection.give_up, connection.remote))
 
     async def _make(self, wanted: RemotePlan, cluster: str, *, asks: bool = False) -> Millis:
         remote = self._remote(cluster)
+        self.removal.note_known(wanted.workload)
         local = await self._home.get(WORKLOADS, wanted.namespace, wanted.name)
         if self._is_behind(wanted, local) or (
             wanted.again and cluster not in wanted.keep_job and await self.removal.remove_jobs(remote, wanted)
@@ -232,7 +237,7 @@ class RemoteWriter:
             return _SOON
         return _DEFERRED if any(is_deferred(wanted.kind, *pair) for pair in there) else _LATER
 
-    async def _tell_end(self, remote: RemoteCluster, wanted: RemotePlan, run: RemoteJob) -> Millis:
+    async def _tell_end(self, remote: Writer, wanted: RemotePlan, run: RemoteJob) -> Millis:
         """Tell that all is shown here that there is to show of what has ended there, if its copy still says so."""
         copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
         fact = remote_workload_fact(run.cluster, copy)
@@ -243,7 +248,7 @@ class RemoteWriter:
 
     async def _put_in_step(
         self,
-        remote: RemoteCluster,
+        remote: Writer,
         wanted: RemotePlan,
         kind: JobKind,
         run: RemoteJob,
@@ -267,7 +272,7 @@ class RemoteWriter:
         return True
 
     async def _take_size(
-        self, remote: RemoteCluster, wanted: RemotePlan, kind: JobKind, local: JsonObject, found: JsonObject
+        self, remote: Writer, wanted: RemotePlan, kind: JobKind, local: JsonObject, found: JsonObject
     ) -> bool:
         """Have the job here want the size that Ray's autoscaler has given it there; whether it wanted another one."""
         cluster = await cluster_there(remote, kind, found) if is_scaled_there(kind, local, found) else None
@@ -289,7 +294,7 @@ class RemoteWriter:
             return None
 
     async def _there(
-        self, remote: RemoteCluster, wanted: RemotePlan, kind: JobKind, run: RemoteJob, local: JsonObject
+        self, remote: Writer, wanted: RemotePlan, kind: JobKind, run: RemoteJob, local: JsonObject
     ) -> JsonObject | None:
         """The job there, which is made where it is missing; None where it is not to be made: then it looks stopped here.
 
@@ -322,7 +327,7 @@ class RemoteWriter:
             what = f"{wanted.api_version} {kind.kind}"
             raise ObjectInvalid(f"no {what} can be made there: {problem}") from problem
 
-    async def _check_copy(self, remote: RemoteCluster, wanted: RemotePlan) -> None:
+    async def _check_copy(self, remote: Writer, wanted: RemotePlan) -> None:
         """Whether the copy is still there, of which what was seen last may be older: a job without one would stay for ever.
 
         Raises `ObjectMissing`.
@@ -369,7 +374,7 @@ class RemoteWriter:
         version = {"metadata": {"resourceVersion": local["metadata"]["resourceVersion"]}}
         await self._home.merge(resource, wanted.namespace, name, {**version, **patch}, subresource="status")
 
-    async def _stop(self, remote: RemoteCluster, wanted: RemotePlan, why: str) -> None:
+    async def _stop(self, remote: Writer, wanted: RemotePlan, why: str) -> None:
         """Have the copy deactivated there, so that its job ends gracefully."""
         copy = await remote.get(WORKLOADS, wanted.namespace, wanted.name)
         if object_at(copy, "spec").get("active") is False:

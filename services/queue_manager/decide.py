@@ -15,8 +15,6 @@ from services.queue_manager.reconcile import reconcile
 from services.runtime.partition.guard import guarded
 
 MOST_EVENTS = 200
-SHARE = 20
-"""After so many decisions about workloads of a namespace it is the turn of the others (docs/rules/log.md#turns-of-namespaces)."""
 
 
 class QueueManager:
@@ -29,16 +27,10 @@ class QueueManager:
         world.begin()
         events: list[Decision] = []
         _look_at_budgets(world, position, events)
-        space, since = "", 0
-        for key in world.work.take(self.name):
-            if (own := key.partition("/")[0]) != space:
-                space, since = own, len(events)
+        for key in world.work.take_in_turns(self.name, events, position.sequence):
             self._look_at(world, key, position, events)
             if len(events) >= MOST_EVENTS:
                 break
-            if len(events) - since >= SHARE:
-                world.work.let_others_first(self.name, key)
-                space = ""
         return events
 
     def _look_at(self, world: World, key: str, position: LogPosition, events: list[Decision]) -> None:

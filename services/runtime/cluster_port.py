@@ -28,6 +28,9 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     """Versions in which they may be watched as well where `version` is not served, the best first."""
 
 
+NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False)
+
+
 class Listed(msgspec.Struct, frozen=True):
     """All objects that there are now: after a start, a lost connection, or 410 Gone."""
 

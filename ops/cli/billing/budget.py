@@ -16,7 +16,7 @@ from ops.cli.kubectl.connection import Context, DryRun, DryRunOption, Kubeconfig
 from ops.cli.kubectl.connection import ObjectsOutput as ObjectOutput
 from ops.cli.kubectl.connection import OutputOption as ObjectOutputOption
 from ops.cli.kubectl.connection import say as say_changed
-from ops.cli.kubectl.nouns import CLUSTER_QUEUE, Noun
+from ops.cli.kubectl.nouns import CLUSTER_QUEUE, NAMESPACE, Noun
 from ops.cli.kubectl.where import Where
 from ops.cli.log_options import Archive, Bus, Data, LogSource
 from ops.cli.log_reading import opened_log
@@ -31,7 +31,6 @@ from projections.budgets.budget_usage import is_currency
 from projections.budgets.scopes import in_words, whole_of
 from projections.calendar import begin
 from projections.explanation.budget_report import BudgetCourse, BudgetReport, budget_reports
-from services.runtime.cluster_port import Resource
 from services.watcher.fields.budget_text import LIMITS_EXAMPLE, approvals, budget, budget_limits
 
 At = Annotated[
@@ -41,9 +40,6 @@ Of = Annotated[str, typer.Argument(help="clusterqueue/NAME or namespace/NAME.")]
 
 app = typer.Typer(help="Budgets: what is used of each and how long it lasts; approving of more.", no_args_is_help=True)
 console = terminal()
-NAMESPACE = Noun(
-    name="namespace", aliases=(), resource=Resource(plural="namespaces", kind="Namespace", namespaced=False)
-)
 _NOUNS = {"clusterqueue": CLUSTER_QUEUE, "cq": CLUSTER_QUEUE, "namespace": NAMESPACE, "ns": NAMESPACE}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 import typer
 
-from services.runtime.cluster_port import Resource
+from services.runtime.cluster_port import NAMESPACES, Resource
 
 GROUP, VERSION = "kueue.x-k8s.io", "v1beta2"
 
@@ -54,5 +54,5 @@ DEPLOYMENT = Noun(
 NAMESPACE = Noun(
     name="namespace",
     aliases=("namespaces", "ns"),
-    resource=Resource(plural="namespaces", kind="Namespace", namespaced=False),
+    resource=NAMESPACES,
 )

@@ -9,6 +9,7 @@ from rich.console import Console
 from events.control import Quarantined
 from events.subjects import CONTROL
 from ops.cli.failures import known_failures
+from ops.cli.log_reading import tell_waiting
 from ops.production.archive.history import read_stored
 from ops.production.archive.proof.witness import HeadWitness
 from ops.production.log.control import say
@@ -66,7 +67,7 @@ def run_leases(nats: str, output: AnswerForm, *, console: Console) -> int:
 
 
 async def _leases(nats: str) -> list[LeaseHeld]:
-    bus = await connect(nats)
+    bus = await connect(nats, waiting=tell_waiting)
     try:
         holders, replicas = await bus.leases.holders(), await bus.leases.replicas()
     finally:
@@ -89,7 +90,7 @@ async def _be_there(stream: Stream, sequence: int) -> None:
 
 
 async def _quarantine(stream: str, sequence: int, reason: str, nats: str) -> None:
-    bus = await connect(nats)
+    bus = await connect(nats, waiting=tell_waiting)
     try:
         there = (await streams_on(bus)).every
         if stream not in there:

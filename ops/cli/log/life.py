@@ -56,7 +56,7 @@ def restore(
     witness: Witness = None,
     archive: Annotated[str, typer.Option(help="Where the archive goes; else into the folder of --data.")] = "",
     replicas: Annotated[int, typer.Option(min=1, max=5, help="On how many servers each stream is held.")] = 1,
-    max_bytes: Annotated[int, typer.Option(help="How large each stream may become.")] = 4 << 30,
+    max_bytes: Annotated[int, typer.Option(min=1, help="How large each stream may become.")] = 4 << 30,
     trust: Annotated[list[str] | None, typer.Option(help="The fingerprint of a key that is known to be right.")] = None,
     force: Annotated[bool, typer.Option(help="Remove the log that is there.")] = False,
 ) -> None:
@@ -67,6 +67,7 @@ def restore(
     Example: kuelog restore /mnt/backup/today --data .kuelog/up
     """
     from ops.cli.failures import known_failures  # noqa: PLC0415
+    from ops.cli.log_reading import tell_waiting  # noqa: PLC0415
     from ops.production.archive.errors import BackupRefused  # noqa: PLC0415
     from ops.production.archive.restore import restore_backup  # noqa: PLC0415
     from ops.production.log.jetstream.bus import connect  # noqa: PLC0415
@@ -76,7 +77,7 @@ def restore(
             raise BackupRefused("name the folder to restore to with --data, or --nats, --witness and --archive")
         folder, stored = _beside(LogSource(data=data, nats=nats, archive=archive), witness)
         async with _server(data, nats) as url:
-            bus = await connect(url, replicas=replicas, max_bytes=max_bytes)
+            bus = await connect(url, replicas=replicas, max_bytes=max_bytes, waiting=tell_waiting)
             try:
                 report = lambda text: console.print(f"  {text}", style="dim", highlight=False)  # noqa: E731
                 await restore_backup(source, bus, folder, stored, trust=trust or (), force=force, report=report)

@@ -17,7 +17,6 @@ from ops.production.visibility.api_service import API_SERVICES
 from ops.production.visibility.api_service import NAMES as API_NAMES
 from ops.production.visibility.server import CONFIG_MAPS
 from ops.production.webhook.default_local_queues import LOCAL_QUEUES
-from ops.production.webhook.managed_namespaces import NAMESPACES
 from ops.production.webhook.multikueue_queues import CHECKS, CLUSTER_QUEUES
 from ops.production.webhook.trust import CONFIGURATIONS, DEFINED, SECRETS
 from services.applier.events.event_recorder import EVENTS
@@ -30,7 +29,7 @@ from services.jobs.kinds.training_runtime import RUNTIMES
 from services.multikueue.cluster_profile import CLUSTER_PROFILES
 from services.multikueue.connection import CLUSTERS
 from services.provisioning_kinds import REQUESTS, TEMPLATES
-from services.runtime.cluster_port import Resource
+from services.runtime.cluster_port import NAMESPACES, Resource
 from services.watcher.claims.claim_book import CLAIM_KINDS
 from services.watcher.settings.installed_kinds import DEFINITIONS as KIND_DEFINITIONS
 from services.watcher.settings.watched_kinds import (

@@ -5,9 +5,7 @@ import asyncio
 from events.json_object import JsonObject, object_at
 from events.selector import LabelSelector
 from services.jobs.managed_namespaces import asks_for_labels, is_managed
-from services.runtime.cluster_port import Changed, Listed, ObjectMissing, Reader, Resource, Vanished, Writer
-
-NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False)
+from services.runtime.cluster_port import NAMESPACES, Changed, Listed, ObjectMissing, Reader, Vanished, Writer
 
 
 class ManagedNamespaces:

@@ -4,11 +4,9 @@ from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from ops.files.reading import Unreadable, text_of, yaml_as_written, yaml_documents
+from ops.files.reading import Unreadable, check_each_once, text_of, yaml_as_written, yaml_documents
 from ops.queries.billing.problems import BillRefused
-from projections.billing.terms.money import BadAmount, parse_money
+from projections.billing.terms.money import BadAmount, entered_money
 
 Row = dict[str, str]
 
@@ -18,24 +16,10 @@ def terms_of(path: Path) -> Any:
     try:
         text = text_of(path)
         for document in yaml_documents(text):
-            _each_once(path, document)
+            check_each_once(document)
         return yaml_as_written(text)
     except Unreadable as problem:
         raise BillRefused(f"{path} can't be read: {problem.what}") from problem
-
-
-def _each_once(path: Path, node: yaml.Node) -> None:
-    """YAML has the last of two words of one name count: which of them was meant nobody knows."""
-    if isinstance(node, yaml.SequenceNode):
-        for one in node.value:
-            _each_once(path, one)
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.value in seen:
-                raise BillRefused(f"{path}: line {key.start_mark.line + 1}: {key.value} stands there twice")
-            seen.add(str(key.value))
-            _each_once(path, value)
 
 
 def rows_of(path: Path, name: str, found: object, *, needed: Set[str], may: Set[str] = frozenset()) -> list[Row]:
@@ -50,7 +34,7 @@ def amount_of(where: str, row: Row, name: str, *, least: int = 0) -> str:
     """A plain decimal that is not less than so many units of 10^-10."""
     text = row.get(name, "0")
     try:
-        amount = parse_money(text)
+        amount = entered_money(text)
     except BadAmount as bad:
         raise BillRefused(f"{where}: {name}: {bad}") from bad
     if amount < least:

@@ -17,7 +17,7 @@ from projections.billing.lines.charge import standings
 from projections.billing.lines.charged_lines import BilledTo
 from projections.billing.lines.standing import EntryStanding
 from projections.billing.lines.totals import bill
-from projections.billing.terms.money import BadAmount, decimal, parse_money
+from projections.billing.terms.money import BadAmount, decimal, entered_money
 from projections.billing.terms.prices import Correction
 from services.runtime.log_errors import LogMovedOn
 from services.runtime.log_port import Bus, Entry
@@ -188,7 +188,7 @@ def _check_amount(ledger: Ledger, event: CorrectionEntered) -> CorrectionEntered
     if event.entry or event.since is not None:
         raise BillRefused("a correction is either of an entry or an amount, not both")
     try:
-        amount = parse_money(event.amount)
+        amount = entered_money(event.amount)
     except BadAmount as bad:
         raise BillRefused(str(bad)) from bad
     if not amount:

@@ -12,7 +12,7 @@ from ops.queries.billing.monthly_rows import commitments_of, discounts_of, minim
 from ops.queries.billing.period import time
 from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.window_rows import windows_of
-from projections.billing.terms.money import BadAmount, parse_money
+from projections.billing.terms.money import BadAmount, entered_money
 from projections.billing.terms.prices import UNUSED
 
 _TOP = frozenset(
@@ -97,7 +97,7 @@ def _price(path: Path, place: int, row: Any) -> Price:
     meter = _meter(path, place, row)
     text = str(row.get("price", ""))
     try:
-        negative = parse_money(text) < 0
+        negative = entered_money(text) < 0
     except BadAmount as bad:
         raise BillRefused(f"{path}: price {place}: {bad}") from bad
     if negative:

@@ -12,7 +12,7 @@ from ops.queries.billing.zone_clocks import offsets_of
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _WORDS = frozenset({"name", "zone", "from", "to", "days"})
-_CLOCK = re.compile(r"^([01]?\d|2[0-3]):([0-5]\d)$")
+_CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)", re.ASCII)
 _MINUTE: Millis = 60_000
 
 
@@ -48,7 +48,7 @@ def _window(path: Path, place: int, row: Any, since: Millis) -> PriceWindow:
 
 
 def _clock(where: str, row: Mapping[str, Any], name: str) -> Millis:
-    found = _CLOCK.match(str(row[name]))
+    found = _CLOCK.fullmatch(str(row[name]))
     if found is None:
         raise BillRefused(f'{where}: {name} {str(row[name])!r} is no time of day: write "22:00"')
     return (int(found.group(1)) * 60 + int(found.group(2))) * _MINUTE

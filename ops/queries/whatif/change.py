@@ -22,7 +22,7 @@ from ops.queries.whatif.manifest import manifest_of
 from ops.queries.whatif.priority import Priorities, is_priority
 from projections.explanation.about import KINDS, canonical, objects_of
 from projections.world import World
-from services.validation.conversion.convert import to_v1beta2
+from services.validation.conversion.convert import STORED, to_v1beta2
 from services.validation.fields.unknown_fields import unknown_fields
 from services.watcher.fields.problems import Refused
 from services.watcher.settings.cluster_objects import SIMPLE
@@ -249,7 +249,12 @@ def _check_read(document: Document, facts: Sequence[Fact]) -> None:
 
 
 def _fact_of(document: Document) -> Fact:
-    return _read(document.value, document.label, document)
+    found = _read(document.value, document.label, document)
+    # A field of an older version is unknown in an object that says it is of the newest.
+    older = document.value.get("apiVersion") != STORED
+    for unknown in unknown_fields(to_v1beta2(document.value).value if older else document.value):
+        raise document.broken(f"{unknown.field}: {unknown.what}; write {unknown.instead}")
+    return found
 
 
 def _read(manifest: JsonObject, label: str, document: Document | None = None) -> Fact:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from events.json_object import JsonObject
 from events.quantity import from_units
 from ops.sandbox.bench.load import RESOURCE, Arrival, GeneratedLoad, queues_of
-from services.runtime.cluster_port import Resource
+from services.runtime.cluster_port import NAMESPACES, Resource
 
 _GROUP, _VERSION = "kueue.x-k8s.io", "v1beta2"
 API = f"{_GROUP}/{_VERSION}"
@@ -13,7 +13,6 @@ SPACE = "kuelog-bench"
 FLAVORS = Resource(group=_GROUP, version=_VERSION, plural="resourceflavors", kind="ResourceFlavor", namespaced=False)
 CLUSTER_QUEUES = Resource(group=_GROUP, version=_VERSION, plural="clusterqueues", kind="ClusterQueue", namespaced=False)
 LOCAL_QUEUES = Resource(group=_GROUP, version=_VERSION, plural="localqueues", kind="LocalQueue")
-NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False)
 WORKLOADS = Resource(group=_GROUP, version=_VERSION, plural="workloads", kind="Workload")
 
 

@@ -29,6 +29,13 @@ def parse_money(text: str) -> int:
     return -amount if sign else amount
 
 
+def entered_money(text: str) -> int:
+    """The same of what somebody enters, in plain digits alone. What stands on a log already is read as it was taken. Raises `BadAmount`."""
+    if not text.isascii() or text != text.strip():
+        raise BadAmount(text)
+    return parse_money(text)
+
+
 def times(price: int, numerator: int, denominator: int) -> int:
     """A price times a quantity, rounded half to even."""
     return half_even(price * numerator, denominator)

@@ -16,6 +16,8 @@ from projections.devices.holdings.card_stakes import POD, Stake, exceeds
 
 NOTES = frozenset({DriftKind.VACANT})
 """Kinds that occur for a moment with any healthy job: shown on request, never recorded on the log."""
+UNRECORDED = NOTES | {DriftKind.REGISTERED_TWICE}
+"""Kinds that the log has no words for: services of an older version could not read them."""
 
 
 class Drift(msgspec.Struct, frozen=True, kw_only=True, order=True):
@@ -38,6 +40,9 @@ def card_findings(cards: CardHoldings, nodes: Mapping[str, NodeObserved], uuid: 
     for node in homes:
         card = next(each for each in cards.nodes[node].cards if each.uuid == uuid)
         found.extend(_on_node(cards, nodes, node, card, stakes))
+        if others := [home for home in homes if home != node]:
+            told = f"{', '.join(others)} registers it, too: what is taken of it counts on each, and each offers it"
+            found.append(_finding(DriftKind.REGISTERED_TWICE, node, uuid, "", told))
     return sorted(found)
 
 

@@ -3,12 +3,16 @@
 from collections.abc import Hashable, Iterator, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from events.card import Card, CardRequest
 from projections.devices.card_use import NodeCards
+from projections.devices.fit.node_summary import NodeSummary, summarized
 from projections.devices.fit.pod_fit import Asking, fit_asking
 from projections.devices.holdings.card_holdings import CardHoldings
 from projections.devices.requests.card_requests import PodCardRequests
+from projections.devices.vendors.table import BY_WORD
+from projections.devices.vendors.vendor import is_card_of
 
 REASONS_OF = 100
 """Nodes over which reasons are counted."""
@@ -44,9 +48,7 @@ def refusal(
         fit_asking(on, asked.containers, asked.init, alone, asked.sidecars).shares is not None
         for on in _emptied(cards, names, by_card=alone.names_cards())
     )
-    message = (
-        f"asked {asked_text(asked.containers)}; {_largest(cards, names)}; {len(names)} node(s){looked_at}: {codes}"
-    )
+    message = f"asked {asked_text(asked.containers)}; {_largest(cards, names, asked.containers)}; {len(names)} node(s){looked_at}: {codes}"
     return CardRefusal(ever, message)
 
 
@@ -81,8 +83,20 @@ def _kind(card: Card, *, by_card: bool) -> Hashable:
     return (*what, card.index, tuple(sorted(card.custom.items())), card.uuid if by_card else "")
 
 
-def _largest(cards: CardHoldings, names: Sequence[str]) -> str:
-    nodes = [cards.summary_of(name) for name in names]
+def _largest(cards: CardHoldings, names: Sequence[str], asked: Containers) -> str:
+    """What is free of each vendor that is asked for: a card of another one is of no use."""
+    vendors = sorted({request.vendor for requests in asked for request in requests})
+    told = [_largest_of([_of_vendor(cards.summary_of(name), vendor) for name in names]) for vendor in vendors]
+    return "; ".join(told if len(told) == 1 else map(": ".join, zip(vendors, told, strict=True)))
+
+
+def _of_vendor(node: NodeSummary, word: str) -> NodeSummary:
+    vendor = BY_WORD.get(word)
+    own = tuple(card for card in node.on.cards if vendor is None or is_card_of(vendor, card))
+    return node if len(own) == len(node.on.cards) else summarized(replace(node.on, cards=own))
+
+
+def _largest_of(nodes: Sequence[NodeSummary]) -> str:
     if not any(node.healthy for node in nodes):
         return "no healthy card"
     return (

@@ -6,7 +6,7 @@ from events.catalogue import Fact
 from events.json_object import JsonMapping
 from events.multikueue import KubeConfigPlace, MultiKueueClusterObserved, MultiKueueConfigObserved
 from events.timestamp import parse_timestamp
-from projections.billing.terms.money import BadAmount, parse_money
+from projections.billing.terms.money import BadAmount, entered_money
 from services.watcher.fields.object_reading import created_at, read
 
 
@@ -46,7 +46,7 @@ def multikueue_cluster(value: JsonMapping) -> Fact:
 def _price(text: str) -> int | None:
     """The price that an annotation names; None for what is none, or negative: no price is better than a wrong one."""
     try:
-        found = parse_money(text)
+        found = entered_money(text)
     except BadAmount:
         return None
     return found if found >= 0 else None

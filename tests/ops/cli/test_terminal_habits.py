@@ -112,6 +112,8 @@ def test_who_reads_no_further_is_told_nothing_and_the_code_is_not_that_of_bad_ne
         ("bill", "reconcile", "--by", "0"),
         ("restore", "backup", "--replicas", "0"),
         ("log", "roll", "--max-bytes", "-1"),
+        ("restore", "backup", "--max-bytes", "-1"),
+        ("deploy", "streams", "--max-bytes", "0"),
         ("log", "roll", "--days", "-1"),
         ("log", "partition", "0"),
         ("log", "quarantine", "FACTS", "0", "--reason", "r"),

@@ -2,8 +2,9 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 
 from nats.errors import Error
 from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfig
@@ -23,6 +24,7 @@ from services.runtime.log_port import Stream
 from services.runtime.shelf_port import Shelf
 
 _GIB = 1 << 30
+_SOON_S = 2.0
 
 
 class JetStreamBus:
@@ -141,21 +143,43 @@ SITE_NAME = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 
 
 async def connect(
-    url: str, *, name: str = "kuelog", replicas: int = 1, max_bytes: int = 4 * _GIB, patience: float = 10.0
+    url: str,
+    *,
+    name: str = "kuelog",
+    replicas: int = 1,
+    max_bytes: int = 4 * _GIB,
+    patience: float = 10.0,
+    waiting: Callable[[str], object] | None = None,
 ) -> JetStreamBus:
     """Connect, and reconnect for ever. Raises `LogUnavailable` when the bus does not answer at first.
 
     `nats://HOST:PORT/DOMAIN` asks a site behind that server: its own streams, by its JetStream domain. `tls://` is encrypted or nothing.
+    `waiting` is told the address once it has been waited for; who gives it is there to ask again, and is not kept where nobody listens.
     """
     (addresses, domain), where = in_domain(url), without_password(url)
     client = Connection(domain)
     believes = believed(addresses, where)
+    looks: asyncio.TimerHandle | None = None
     try:
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(patience) as limit:
+            if waiting is not None:
+                look = partial(_look, limit, client, addresses, partial(waiting, where))
+                looks = asyncio.get_running_loop().call_later(_SOON_S, look)
             await client.begin(addresses, name=name, believes=believes)
     except (TimeoutError, OSError, Error) as problem:
         raise not_taken(client, where) or unavailable(where, client.broken_by or problem) from problem
+    finally:
+        if looks is not None:
+            looks.cancel()
     return JetStreamBus(client, replicas=replicas, max_bytes=max_bytes, address=url)
+
+
+def _look(limit: asyncio.Timeout, client: Connection, addresses: list[str], tell: Callable[[], object]) -> None:
+    """Somebody waits for a connection: have it end where the only server is none, or tell what is waited for."""
+    if len(addresses) == 1 and isinstance(client.broken_by, ConnectionRefusedError):
+        limit.reschedule(asyncio.get_running_loop().time())
+    else:
+        tell()
 
 
 __all__ = ["JetStreamBus", "connect", "subjects_of", "without_password"]

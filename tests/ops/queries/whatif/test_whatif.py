@@ -208,6 +208,16 @@ def test_what_submits_no_job_is_one_clear_message(tmp_path: Path) -> None:
             submissions(files, World(), 0)
 
 
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+def test_a_field_that_no_kind_has_is_not_passed_over_in_a_file(version: str, tmp_path: Path) -> None:
+    file = tmp_path / "queue.yaml"
+    file.write_text(
+        f"apiVersion: kueue.x-k8s.io/{version}\nkind: ClusterQueue\nmetadata: {{name: queue-0}}\nspec: {{stopPolice: Hold}}\n"
+    )
+    with pytest.raises(ManifestBroken, match="spec.stopPolice: there is no field stopPolice; write stopPolicy"):
+        ForkChanges(files=[file])
+
+
 def test_list_items_go_by_name_or_number() -> None:
     for path in ("flavors[default].resources[cpu]", "flavors[0].resources[0]"):
         manifest = manifest_of(next(one for one in large_day(20).platform if isinstance(one, ClusterQueueObserved)))

@@ -59,6 +59,12 @@ def test_of_a_card_that_holds_more_than_it_has_nothing_is_free() -> None:
     assert "largest free piece 0 MiB on one card of 16384 MiB, 0 MiB free in sum" in told.message
 
 
+def test_of_a_node_with_cards_of_several_vendors_what_is_free_of_those_asked_for_is_told() -> None:
+    fleet = Fleet(n1=[card("a"), replace(card("b"), memory=65536, model="DCU", vendor="DCU")])
+    told = place(fleet.cards, fleet.nodes, [gang(1, container(gpu=1, mem=40000))], fleet.trail)
+    assert "largest free piece 32768 MiB on one card of 32768 MiB, 32768 MiB free in sum" in told.message
+
+
 def test_pods_that_all_cards_together_could_not_hold_are_told_so() -> None:
     fleet = Fleet(n1=[card("a"), card("b")])
     three, two = gang(3, container(gpu=1)), gang(2, container(gpu=1))

@@ -37,7 +37,8 @@ def test_a_cluster_is_told_with_how_it_is_reached_and_whether_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "price"), [("2.5", 25_000_000_000), ("0", 0), ("-1", None), ("cheap", None), ("1e3", None), ("", None)]
+    ("text", "price"),
+    [("2.5", 25_000_000_000), ("0", 0), ("-1", None), ("cheap", None), ("1e3", None), ("2\n", None), ("", None)],
 )
 def test_a_cluster_is_told_with_its_price_if_it_is_one_and_where_its_data_are(text: str, price: int | None) -> None:
     value = cluster({"kubeConfig": {"location": "w1"}})
