@@ -20,7 +20,7 @@ from events.settings import AdmissionFairSharing, SettingsObserved
 from events.topology import TopologyObserved
 from events.workload import WorkloadParked, WorkloadQueued, WorkloadSwitched
 from projections.explanation.positions import positions
-from projections.queues.active_condition import ActiveCondition, cluster_queue_active, local_queue_active
+from projections.queues.active_condition import ActiveCondition, cluster_queue_active, local_queue_active, takes_in
 from projections.queues.status import FlavorUse, PastUse, ResourceUse, without_cluster_queue
 from services.applier.queue_status.status_patches import QueuePlace, Statuses, status_patch
 from tests.projections.fair_sharing.cohort_world import CohortWorld
@@ -211,3 +211,14 @@ def test_the_time_of_a_condition_stays_while_it_says_the_same_and_others_conditi
     shown, kept = patch["status"]["conditions"]
     assert (shown["lastTransitionTime"], kept) == ("then", other)
     assert status_patch(place, status, patch, 9000) is None
+
+
+def test_queues_of_a_circle_of_cohorts_take_nothing_in_and_say_so_until_it_is_broken() -> None:
+    at = two_queues()
+    at.cohort("all", "above")
+    at.cohort("above", "all")
+    closed = ActiveCondition(False, "CohortCycle", "Can't admit new workloads: cohort all is part of a cycle.")
+    assert [cluster_queue_active(at.world, name) for name in ("lender", "borrower")] == [closed, closed]
+    assert not takes_in(at.world, "lender")
+    at.cohort("above", "")
+    assert cluster_queue_active(at.world, "lender").active and takes_in(at.world, "borrower")
