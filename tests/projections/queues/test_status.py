@@ -85,7 +85,7 @@ def test_a_queue_that_comes_again_under_its_name_is_told_anew() -> None:
 
 def test_those_whom_kueue_keeps_in_no_queue_are_not_pending() -> None:
     at = two_queues()
-    for name, reason in (("off", "Deactivated"), ("later", "Backoff")):
+    for name, reason in (("off", "Deactivated"), ("shut", "AdmissionGated"), ("held", "OnHold"), ("later", "Backoff")):
         at.waiting(name, door="lender")
         at.fold(WorkloadParked(workload=f"team/{name}", cluster_queue="lender", reason=reason, message=""))
     told = Statuses().changed(at.world, 0)
@@ -222,3 +222,17 @@ def test_queues_of_a_circle_of_cohorts_take_nothing_in_and_say_so_until_it_is_br
     assert not takes_in(at.world, "lender")
     at.cohort("above", "")
     assert cluster_queue_active(at.world, "lender").active and takes_in(at.world, "borrower")
+
+
+def test_a_queue_that_is_being_deleted_takes_nothing_in_and_its_doors_say_so() -> None:
+    at = two_queues()
+    assert [local_queue_active(at.world, f"team/{name}").active for name in ("lender", "borrower")] == [True, True]
+    at.fold(replace(at.world.cluster_queues["lender"], terminating=True))
+    at.fold(replace(at.world.cluster_queues["borrower"], stop=StopPolicy.HOLD))
+    told = ActiveCondition(False, "Terminating", "Can't admit new workloads; clusterQueue is terminating")
+    assert cluster_queue_active(at.world, "lender") == told
+    for name in ("lender", "borrower"):
+        assert not takes_in(at.world, name)
+        assert local_queue_active(at.world, f"team/{name}") == ActiveCondition(
+            False, "ClusterQueueIsInactive", "Can't submit new workloads to clusterQueue"
+        )
