@@ -126,7 +126,9 @@ def test_resources_are_left_out_transformed_multiplied_and_counted_in_pods() -> 
 
 def test_the_limits_of_a_pod_stand_in_for_its_own_requests() -> None:
     told = platform("cpu", "memory").told(
-        asking(PodShape(containers=one({"cpu": 1}).containers, pod_requests={"cpu": 2}, pod_limits={"cpu": 9, "memory": 3}))
+        asking(
+            PodShape(containers=one({"cpu": 1}).containers, pod_requests={"cpu": 2}, pod_limits={"cpu": 9, "memory": 3})
+        )
     )
     told.decided()
     assert charged(told) == {"cpu": 2, "memory": 3}

@@ -11,7 +11,15 @@ from events.quota import ClusterQueueObserved, NamespaceObserved
 from events.selector import LabelSelector
 from events.settings import SettingsObserved
 from events.variants import VariantSubmitted
-from events.workload import CheckState, CheckStatus, Owner, PodSetAssignment, QuotaReleased, WorkloadQueued, WorkloadSubmitted
+from events.workload import (
+    CheckState,
+    CheckStatus,
+    Owner,
+    PodSetAssignment,
+    QuotaReleased,
+    WorkloadQueued,
+    WorkloadSubmitted,
+)
 from services.admitter.barriers import barrier_to
 from services.admitter.decide import admission_of
 from services.admitter.entry import QueueHead

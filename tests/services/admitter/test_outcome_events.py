@@ -1,7 +1,14 @@
 from msgspec.structs import replace
 
 from events.admission import AdmissionRefused, Mode, PreemptionRequested, QuotaReserved, Verdict
-from events.quota import FlavorObserved, FlavorQuotas, LocalQueueObserved, PreemptionPolicy, QueueingStrategy, StopPolicy
+from events.quota import (
+    FlavorObserved,
+    FlavorQuotas,
+    LocalQueueObserved,
+    PreemptionPolicy,
+    QueueingStrategy,
+    StopPolicy,
+)
 from events.settings import SettingsObserved
 from events.workload import WorkloadChanged, WorkloadFinished
 from tests.stories.small_world import GPU, Story, job, platform, queue
