@@ -48,6 +48,7 @@ def test_who_waits_for_the_end_of_a_cool_down_preempts_as_soon_as_it_is_over() -
     begin_protection(told.world, told.world.workloads["team/low"])
     told.told(job("high", priority=9))
     assert ordered(told) == []
+    assert told.world.next_deadline() == due
     told.at = due - 1
     assert ordered(told) == []
     told.at = due
