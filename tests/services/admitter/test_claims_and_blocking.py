@@ -120,7 +120,10 @@ def test_one_that_gets_in_holds_up_the_others_of_its_cycle_and_one_that_waits_fo
             job("a", queue="first"),
             job("b", at=1),
         )
-        assert reserved(list(told.decided())) == let_in
+        said = list(told.decided())
+        assert reserved(said) == let_in
+        refused = [one.workload for one in said if isinstance(one, AdmissionRefused)]
+        assert refused == [] if checks else refused == ["team/b"]
 
 
 def test_who_preempts_the_same_one_in_vain_again_and_again_has_its_room_kept() -> None:

@@ -105,9 +105,9 @@ def test_the_head_of_a_strict_queue_that_was_stopped_meanwhile_is_told_again_why
     assert told.decided() == []
 
 
-def two_flavors(*, first: int, second: int) -> Story:
+def two_flavors(*, first: int, second: int, cohort: str = "") -> Story:
     """`cq` has so many cards of two flavors."""
-    told = Story().told(*platform(nominal=first, cohort="pool"), FlavorObserved(name="other"))
+    told = Story().told(*platform(nominal=first, cohort=cohort), FlavorObserved(name="other"))
     cq = told.world.cluster_queues["cq"]
     (group,) = cq.groups
     (v100,) = group.flavors
@@ -129,7 +129,7 @@ def test_a_reservation_says_which_flavors_were_passed_over_and_why() -> None:
 
 
 def test_a_refusal_says_of_every_flavor_how_much_is_missing_and_who_borrows_it() -> None:
-    told = two_flavors(first=2, second=2)
+    told = two_flavors(first=2, second=2, cohort="pool")
     told.told(queue("thief", nominal=0, cohort="pool"))
     told.told(LocalQueueObserved(namespace="team", name="thief", cluster_queue="thief"))
     told.told(job("lent", queue="thief")).decided()
