@@ -89,6 +89,12 @@ def flavor_of(at: CaseWorld, name: str) -> str:
     return "" if admission is None else admission.assignments[0].flavors["cpu"]
 
 
+def pods_of(at: CaseWorld, name: str) -> int:
+    """How many pods of a workload's first pod set hold quota."""
+    admission = at.world.workloads[f"{NAMESPACE}/{name}"].admission
+    return 0 if admission is None else admission.assignments[0].count
+
+
 def domains_of(at: CaseWorld, name: str) -> JsonObject:
     """How many pods of a workload lie on each leaf."""
     placements = at.world.domains.held().get(f"{NAMESPACE}/{name}", ())
@@ -205,11 +211,13 @@ def _local_queue(name: str, queue: str) -> JsonObject:
 def _workload(name: str, spec: JsonObject, *, running: bool) -> JsonObject:
     """`{queue: a, cpu: 2, priority: 1, age: 60, count: 1}`: so many pods with so much each, created so many seconds ago.
 
+    `beside: {other: {cpu: 2}}` has one pod more, in a pod set of its own.
     `evicted: {reason: …, since: 60}` says why and how long ago one that waits was evicted, `reclaimed: 1` how many pods are done.
     """
     count = spec.get("count", 1)
     asked = {resource: str(spec[resource]) for resource in ("cpu", "memory", "gpu") if resource in spec}
-    pod: JsonObject = {"containers": [{"name": "c", "resources": {"requests": asked}}], **(spec.get("pod") or {})}
+    pod: JsonObject = {**_one(asked), **(spec.get("pod") or {})}
+    beside: JsonObject = spec.get("beside") or {}
     meta = {
         "name": name,
         "namespace": NAMESPACE,
@@ -223,7 +231,8 @@ def _workload(name: str, spec: JsonObject, *, running: bool) -> JsonObject:
         "podSets": [
             {"name": "main", "count": count, "template": {"spec": pod}}
             | ({"minCount": spec["least"]} if "least" in spec else {})
-            | ({"topologyRequest": spec["topology"]} if "topology" in spec else {})
+            | ({"topologyRequest": spec["topology"]} if "topology" in spec else {}),
+            *({"name": other, "count": 1, "template": {"spec": _one(asked)}} for other, asked in beside.items()),
         ],
         "preemptionGates": [{"name": gate} for gate in spec.get("preemption_gates") or ()],
     }
@@ -231,6 +240,12 @@ def _workload(name: str, spec: JsonObject, *, running: bool) -> JsonObject:
     if running:
         return {**value, "status": _holding(spec, asked, count)}
     return {**value, "status": {"conditions": [_evicted(spec["evicted"])]}} if "evicted" in spec else value
+
+
+def _one(asked: JsonObject) -> JsonObject:
+    """A pod of one container."""
+    requests = {resource: str(amount) for resource, amount in asked.items()}
+    return {"containers": [{"name": "c", "resources": {"requests": requests}}]}
 
 
 def _holding(spec: JsonObject, asked: JsonObject, count: int) -> JsonObject:

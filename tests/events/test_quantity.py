@@ -1,7 +1,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from events.amount import UNLIMITED, add, multiply, subtract
@@ -38,11 +38,13 @@ def test_an_amount_written_out_is_the_same_amount_again(resource: str, amount: i
 
 
 @given(amounts, amounts)
+@example(UNLIMITED - 1, 2)
+@example(1, UNLIMITED)
 def test_arithmetic_saturates_and_unlimited_stays_unlimited(left: int, right: int) -> None:
-    assert add(left, right) == add(right, left) <= UNLIMITED
-    assert add(UNLIMITED, right) == UNLIMITED
+    assert add(left, right) == add(right, left) == min(left + right, UNLIMITED)
+    assert add(UNLIMITED, right) == add(UNLIMITED, -right) == add(-right, UNLIMITED) == UNLIMITED
     assert subtract(UNLIMITED, right) == UNLIMITED
-    assert multiply(left, 3) <= UNLIMITED
+    assert multiply(left, 3) == min(left * 3, UNLIMITED)
 
 
 @given(st.integers(min_value=0, max_value=4_102_444_800))

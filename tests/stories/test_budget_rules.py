@@ -19,7 +19,7 @@ from events.budget import (
 )
 from events.catalogue import AnyEvent, Decision
 from events.control import ObjectProblem, ObjectRefused, ObjectRemoved
-from events.quota import AdmissionCheckObserved, CheckRule, ClusterQueueObserved
+from events.quota import AdmissionCheckObserved, CheckRule, ClusterQueueObserved, NamespaceObserved
 from events.timestamp import parse_timestamp
 from events.upkeep import CheckSettled
 from events.workload import (
@@ -116,6 +116,8 @@ def test_a_price_of_the_flavor_comes_before_that_of_all_and_each_unit_has_its_ow
     held = [("a100", GPU, 2), ("v100", GPU, 1), ("v100", "cpu", 1500), ("v100", "memory", 3 * 2**29)]
     exact = Fraction(9) + 2 + Fraction(15, 10) * Fraction(3, 100) + Fraction(3, 2) * Fraction(4, 1000)
     assert rates(held, found) == {"EUR": exact * 10**6, "USD": 75_000, GPU: 3, "cpu": 1500, "memory": 3 * 2**29}
+    assert rates(held, tuple(reversed(found))) == rates(held, found), "in whatever order they are written"
+    assert rates([("v100", "ephemeral-storage", 2**30)], prices("ephemeral-storage=1 EUR"))["EUR"] == 10**6
 
 
 def test_a_rate_is_rounded_once_to_a_millionth_half_to_even() -> None:
@@ -133,6 +135,25 @@ def test_thresholds_are_told_once_and_again_when_what_was_reached_is_not_any_mor
     assert not news(told.told(with_budget(replace(found, limits={GPU: 8}))).decided())
     assert news(told.later(HOUR)) == [(WHOLE, GPU, 50)]
     assert told.world.budgets[WHOLE].told == {GPU: 50}
+
+
+def test_the_end_is_told_also_where_the_policy_does_not_name_it() -> None:
+    told = begun(with_policy(budget("nvidia.com/gpu=2h per month"), "thresholds=50%"), job("a"))
+    told.decided()
+    assert news(told.later(HOUR)) == [(WHOLE, GPU, 50)]
+    assert news(told.later(HOUR)) == [(WHOLE, GPU, 100)]
+
+
+def test_another_limit_in_its_place_keeps_the_count_and_another_period_begins_anew() -> None:
+    told = begun(budget("nvidia.com/gpu=4h per month"), job("a"))
+    told.decided()
+    since = told.world.budgets[WHOLE].at
+    told.later(HOUR)
+    told.told(with_budget(budget("nvidia.com/gpu=5h per month")))
+    assert settled(told.world.budgets[WHOLE], told.at).amounts[GPU] == told.at - since
+    told.told(with_budget(budget("nvidia.com/gpu=5h per day")))
+    assert settled(told.world.budgets[WHOLE], told.at).amounts.get(GPU, 0) == 0
+    assert settled(told.world.budgets[WHOLE], told.at + HOUR).amounts[GPU] == HOUR, "who runs is counted on"
 
 
 def test_a_new_period_is_told_after_one_in_which_something_was() -> None:
@@ -217,7 +238,10 @@ def test_who_has_to_ask_is_let_in_by_an_approval_of_its_period_alone() -> None:
     told.decided()
     told.later(HOUR)
     waits = parked(told.told(job("b")).decided())
-    assert waits.message.endswith("or until somebody approves of more (kuelog budget approve clusterqueue/cq)")
+    assert waits.message.endswith(
+        "workloads wait until 2026-02-01T00:00:00Z, or until somebody approves of more "
+        "(kuelog budget approve clusterqueue/cq)"
+    )
     december = MoreApproved(
         began=parse_timestamp("2025-12-01T00:00:00Z"), more=budget_limits("nvidia.com/gpu=9h"), by="x"
     )
@@ -255,6 +279,24 @@ def test_who_runs_is_stopped_where_the_policy_says_so_and_comes_back_in_the_next
     assert parked(said).reason == EXHAUSTED
     assert not told.world.budgets[WHOLE].running
     assert admitted(told.later(FEBRUARY - told.at)) == ["team/a"]
+
+
+@pytest.mark.parametrize("policy", ["end=Hold", "end=Warn", "end=Ask", "running=Continue"])
+def test_who_runs_runs_on_above_the_budget_where_the_policy_does_not_say_otherwise(policy: str) -> None:
+    told = begun(with_policy(budget("nvidia.com/gpu=1h per month"), policy), job("a"))
+    told.decided()
+    assert not [one for one in (*told.later(HOUR), *told.later(HOUR)) if isinstance(one, EvictionOrdered)]
+    assert settled(told.world.budgets[WHOLE], told.at).amounts[GPU] > HOUR
+
+
+def test_of_two_budgets_that_are_used_up_the_one_is_told_that_is_renewed_last() -> None:
+    week = NamespaceObserved(name="team", budget=budget("nvidia.com/gpu=0h per week"))
+    told = begun(budget("nvidia.com/gpu=0h per month"), week, job("a"))
+    waits = parked(told.decided())
+    assert waits.message == (
+        "The budget of Namespace team is used up: 0 hours of nvidia.com/gpu per week; "
+        "workloads wait until 2026-02-02T00:00:00Z"
+    )
 
 
 def test_a_snapshot_keeps_all_of_it_and_a_story_that_forgets_its_hints_decides_the_same() -> None:
@@ -333,6 +375,17 @@ def test_a_policy_that_can_t_be_is_refused(text: str) -> None:
 def test_an_approval_names_a_day_that_a_period_begins_with_and_who_approves(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the text itself
         approvals(text, BudgetPeriod.DAY)
+
+
+@pytest.mark.parametrize(
+    ("text", "period"),
+    [("2026-11-24: 1 EUR by ann", BudgetPeriod.WEEK), ("2026-11-01: 1 EUR by ann", BudgetPeriod.MONTH)],
+)
+def test_an_approval_names_no_other_day_of_a_week_and_none_of_a_month(text: str, period: BudgetPeriod) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - the text itself
+        approvals(text, period)
+    (monday,) = approvals("2026-11-23: 1 EUR by ann", BudgetPeriod.WEEK)
+    assert monday.began == parse_timestamp("2026-11-23T00:00:00Z")
 
 
 @pytest.mark.parametrize(

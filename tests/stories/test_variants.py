@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pytest
 from msgspec.structs import replace
 
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, RequeueReason, WorkloadAdmitted
@@ -42,11 +43,14 @@ from events.workload import (
 from ops.queries.explaining import explain, find_workload
 from projections.counters.counted_in_world import counted_in
 from projections.counters.queue_counters import QueueCounters
+from projections.log_position import LogPosition
 from projections.queues.waiting import unadmitted
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from projections.workloads.lifecycle import ADMITTED, EVICTED, QUOTA_RESERVED, Workload
 from projections.workloads.variants import BETWEEN_GATES, acting_variant, as_shown, variant_key, variants_of
+from services.admitter.barriers import barrier_to
+from services.admitter.decide import Admitter
 from tests.stories.small_world import Story
 
 FLAVORS = ("reserved", "on-demand", "spot")
@@ -152,6 +156,11 @@ def test_without_the_gate_or_a_policy_it_waits_as_one() -> None:
         assert told.world.workloads["team/a"].admitted
 
 
+def test_a_workload_with_allowed_flavors_has_variants_for_these_alone_the_best_first() -> None:
+    told = world_with(job("a", allowed_flavors=("spot", "on-demand", "another")))
+    assert [one.flavor for one in told.decisions if isinstance(one, VariantSubmitted)] == ["on-demand", "spot"]
+
+
 def test_an_elastic_job_and_pods_without_a_job_wait_as_one() -> None:
     pod = replace(job("p"), owner=Owner(kind="Pod", name="p", uid="uid-p", api_version="v1"))
     told = Story().told(*platform(queue()), job("e", elastic=True), pod)
@@ -171,6 +180,7 @@ def test_a_job_that_runs_moves_to_a_better_flavor_when_that_has_room() -> None:
     refused = [one for one in said if isinstance(one, AdmissionRefused) and one.workload == move.by][-1]
     assert (refused.requeue, refused.reason) == (RequeueReason.PENDING_MIGRATION, "WaitingForPreemptedWorkloads")
     assert refused.message.endswith(". Pending the migration of 1 workload(s)")
+    assert told.world.lines.of("cq").waiting[move.by].rank == 0, "it waits first in line"
     shown = as_shown(told.world, told.world.workloads["team/moves"]).condition(EVICTED)
     assert shown is not None and (shown.reason, shown.message) == ("VariantEvicted", "Admitted variant was evicted")
     said = told.told(stopped(told, "moves")).decided()
@@ -188,10 +198,30 @@ def test_a_job_stays_where_it_got_in_first_where_the_policy_says_so() -> None:
 
 def test_a_job_moves_to_no_flavor_below_the_last_acceptable_one() -> None:
     told = on_spot(ConcurrentAdmission(last_acceptable="reserved"))
+    assert [of(told, "moves", one).spec.active for one in FLAVORS] == [True, False, True]
     said = told.told(WorkloadFinished(workload="team/second", reason="Succeeded")).decided()
     assert not any(isinstance(one, MigrationOrdered) for one in said)
     said = told.told(WorkloadFinished(workload="team/first", reason="Succeeded")).decided()
     assert [one.by for one in said if isinstance(one, MigrationOrdered)] == [of(told, "moves", "reserved").key]
+
+
+def test_a_better_flavor_that_is_acceptable_no_more_is_told_so_before_its_variant_is_switched_off() -> None:
+    told = on_spot()
+    better = of(told, "moves", "on-demand").key
+    told.told(queue(ConcurrentAdmission(last_acceptable="reserved")))
+    told.told(WorkloadFinished(workload="team/second", reason="Succeeded"))
+    said = Admitter().decide(told.world, LogPosition(partition="LOG_0", sequence=told.commits + 1, at=told.at))
+    refused = [one.message for one in said if isinstance(one, AdmissionRefused) and one.workload == better]
+    assert refused[:1] == ["Target flavor is below LastAcceptableFlavorName"]
+    assert not any(isinstance(one, MigrationOrdered) for one in said)
+
+
+def test_a_variant_of_a_worse_flavor_is_not_tried_while_the_job_runs() -> None:
+    told = world_with(job("a"))
+    cq = told.world.cluster_queues["cq"]
+    barrier = barrier_to(told.world, of(told, "a", "spot"), cq)
+    assert barrier is not None and barrier[1] == "A more favorable variant is already admitted"
+    assert barrier_to(told.world, of(on_spot(), "moves", "on-demand"), cq) is None
 
 
 def test_a_job_runs_on_until_the_checks_of_the_better_flavor_are_ready() -> None:
@@ -218,7 +248,9 @@ def test_variants_may_preempt_one_after_the_other_the_one_of_the_best_flavor_fir
     assert opened == asked == [of(told, "high", "reserved").key]
     assert of(told, "high", "on-demand").is_true("BlockedOnPreemptionGates")
     assert told.world.next_deadline() is not None
-    said = told.later(BETWEEN_GATES)
+    assert BETWEEN_GATES == 5 * 60 * 1000
+    assert not [one for one in told.later(BETWEEN_GATES - 100) if isinstance(one, PreemptionGateOpened)]
+    said = told.later(100)
     assert [one.workload for one in said if isinstance(one, PreemptionGateOpened)] == [
         of(told, "high", "on-demand").key
     ]
@@ -248,6 +280,7 @@ def test_a_job_that_is_set_inactive_stops_and_tries_all_flavors_again_when_it_is
     assert not told.world.holders("cq") and not any(one.spec.active for one in told.world.workloads.values())
     said = told.told(WorkloadSwitched(workload="team/a", active=True)).decided()
     assert [one.workload for one in said if isinstance(one, WorkloadAdmitted)] == [of(told, "a", "reserved").key]
+    assert as_shown(told.world, told.world.workloads["team/a"]).condition(EVICTED) is None, "it was, before it ran anew"
 
 
 def test_the_variant_of_a_flavor_that_the_queue_has_no_more_is_dropped_unless_the_job_runs_as_it() -> None:
@@ -294,6 +327,20 @@ def test_a_workload_that_waits_says_what_each_of_its_variants_waits_for() -> Non
     shown = as_shown(told.world, told.world.workloads["team/waits"]).condition(QUOTA_RESERVED)
     assert shown is not None and shown.reason == "WaitingForQuota"
     assert all(f"{one}: " in shown.message for one in FLAVORS)
+
+
+@pytest.mark.parametrize(("sizes", "reason"), [((10, 5), "WaitingForQuota"), ((5, 10), "ExceedsMaxQuota")])
+def test_a_workload_that_waits_shows_the_reason_of_its_best_variant(sizes: tuple[int, int], reason: str) -> None:
+    found = queue(flavors=("reserved", "on-demand"))
+    (group,) = found.groups
+    flavors = tuple(
+        replace(one, quotas=(Quota(resource="cpu", nominal=size),))
+        for one, size in zip(group.flavors, sizes, strict=True)
+    )
+    told = world_with(job("first"), found=replace(found, groups=(replace(group, flavors=flavors),)))
+    told.told(job("waits", at=1)).decided()
+    shown = as_shown(told.world, told.world.workloads["team/waits"]).condition(QUOTA_RESERVED)
+    assert shown is not None and shown.reason == reason
 
 
 def test_a_saved_world_has_the_same_variants() -> None:

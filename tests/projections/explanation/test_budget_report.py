@@ -1,8 +1,9 @@
 """What is foreseen of budgets: exact at the rate of those who run, and of those who wait beside them."""
 
+import pytest
 from msgspec.structs import replace
 
-from events.quota import CheckRule
+from events.quota import CheckRule, FlavorObserved, LocalQueueObserved, NamespaceObserved, QueueingStrategy
 from projections.budgets.budget_usage import HOUR
 from projections.explanation.budget_report import BudgetReport, budget_reports
 from projections.state_hash import state_hash
@@ -46,6 +47,36 @@ def test_who_waits_is_foreseen_to_run_in_the_first_flavor() -> None:
     seen = reports(told)
     rates = {name: (one.forecast.rate, one.with_waiting.rate) for (name, _), one in seen.items()}
     assert rates == {WHOLE: ("2", "5"), f"{WHOLE}/users/ann": ("2", "3")}
+
+
+@pytest.mark.parametrize("strategy", QueueingStrategy)
+def test_who_waits_in_line_or_beside_it_is_foreseen_in_the_first_of_several_flavors(strategy: QueueingStrategy) -> None:
+    found = budget("1000 EUR per month")
+    check = replace(CHECK, prices=prices("nvidia.com/gpu@v100=1 EUR, nvidia.com/gpu@other=9 EUR"))
+    told = begun(found, FlavorObserved(name="other"), check=check)
+    full = with_budget(found, nominal=1)
+    (group,) = full.groups
+    (v100,) = group.flavors
+    groups = (replace(group, flavors=(v100, replace(v100, flavor="other"))),)
+    told.told(replace(full, groups=groups, strategy=strategy), job("large", count=3)).decided()
+    assert reports(told)[WHOLE, "EUR"].with_waiting.rate == "3"
+
+
+def test_who_waits_in_another_queue_or_namespace_is_foreseen_only_where_it_counts() -> None:
+    found = budget("nvidia.com/gpu=1000h per month")
+    elsewhere = job("b", count=2)
+    told = begun(
+        found,
+        NamespaceObserved(name="team", budget=found),
+        NamespaceObserved(name="other"),
+        LocalQueueObserved(namespace="other", name="lq", cluster_queue="cq"),
+        queue("beside", nominal=0),
+        LocalQueueObserved(namespace="team", name="beside", cluster_queue="beside"),
+    )
+    told.told(with_budget(found, nominal=0))
+    told.told(job("a"), replace(elsewhere, workload="other/b"), job("c", count=4, queue="beside")).decided()
+    rates = {name: one.with_waiting.rate for (name, _), one in reports(told).items()}
+    assert rates == {WHOLE: "3", "Namespace/team": "5"}
 
 
 def test_a_queue_without_a_budget_has_no_report() -> None:

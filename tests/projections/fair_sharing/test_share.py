@@ -80,6 +80,26 @@ def test_the_whole_tree_borrows_from_nobody(nominal: list[int], used: list[int],
     assert share_of(quota.cohorts["all"], quota.columns.names) == Share()
 
 
+def test_a_share_is_of_all_flavors_and_of_what_the_cohort_could_have_from_above() -> None:
+    quota = QuotaTree(Trail())
+
+    def group(first: int, second: int) -> tuple[ResourceGroup, ...]:
+        found = (
+            FlavorQuotas(flavor=name, quotas=(Quota(resource="cpu", nominal=amount),))
+            for name, amount in (("one", first), ("two", second))
+        )
+        return (ResourceGroup(resources=("cpu",), flavors=tuple(found)),)
+
+    quota.set_cohort(CohortObserved(name="top", groups=group(4, 0)))
+    quota.set_cohort(CohortObserved(name="low", parent="top"))
+    quota.set_cluster_queue(ClusterQueueObserved(name="a", cohort="low", groups=group(2, 1)))
+    quota.set_cluster_queue(ClusterQueueObserved(name="b", cohort="low", groups=group(0, 1)))
+    quota.add_usage("a", {quota.column("one", "cpu"): 4, quota.column("two", "cpu"): 2})
+    share = share_of(quota.queues["a"], quota.columns.names)
+    assert Fraction(share.numerator, share.denominator) == Fraction(3 * PER_MILLE, 8), "2 + 1 of 6 + 2"
+    assert share.rounded() == 375
+
+
 def test_a_borrower_of_weight_zero_has_more_than_every_finite_share_and_they_compare_by_what_they_borrow() -> None:
     nothing = Weight(numerator=0)
     little, much = weighted(1, 10, nothing), weighted(9, 10, nothing)

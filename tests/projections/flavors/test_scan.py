@@ -79,8 +79,13 @@ def test_quota_that_came_back_makes_it_start_anew_only_where_progress_is_not_pre
 def test_one_that_went_through_all_flavors_in_vain_has_nothing_more_to_say_until_something_changes() -> None:
     world = fold(waiting(), refused(PROGRESS), refused(()))
     assert went_through_all(world.lines, world.quota, world.workloads["team/w"], "cq")
+    mark = world.mark()
     world.quota.add_usage("cq", {})
     assert not went_through_all(world.lines, world.quota, world.workloads["team/w"], "cq")
+    world.undo(mark)
+    assert went_through_all(world.lines, world.quota, world.workloads["team/w"], "cq")
+    world.trail.set_item(world.lines.of("cq").news, 0, 1)
+    assert not went_through_all(world.lines, world.quota, world.workloads["team/w"], "cq"), "nor after news of a flavor"
 
 
 def test_who_has_come_as_far_before_has_come_round_unless_quota_came_back_or_the_search_began_anew() -> None:

@@ -147,6 +147,18 @@ def test_a_queue_within_its_nominal_quota_takes_back_what_others_borrow() -> Non
     assert (victim.workload.name, victim.variant) == ("b-2", Variant.HIERARCHICAL)
 
 
+def test_without_the_gate_a_queue_within_its_nominal_quota_takes_back_by_shares_alone() -> None:
+    gate = {"FairSharingPreemptWithinNominal": False}
+    at = CohortWorld(SettingsObserved(fair_sharing=True, gates=gate))
+    at.queue("a", 4)
+    at.queue("b", 0)
+    at.running("b-1", "b", 2)
+    at.running("b-2", "b", 2)
+    at.waiting("asker")
+    (victim,) = find_victims(at.world, at.ask("asker", "a", 2))
+    assert (victim.workload.name, victim.variant) == ("b-2", Variant.FAIR_SHARING)
+
+
 def test_of_queues_that_borrow_as_much_as_each_other_that_one_gives_whose_victim_has_run_the_shortest() -> None:
     at = CohortWorld(SettingsObserved(fair_sharing=True))
     at.queue("a", 4)

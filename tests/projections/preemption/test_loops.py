@@ -1,9 +1,14 @@
 """Workloads that preempt and are preempted again and again are told as a loop, and one that is only preempted often is not."""
 
+from collections.abc import Callable
+from functools import partial
+
+import pytest
 from msgspec.structs import replace
 
+from events.catalogue import AnyEvent
 from events.preemption import PreemptionOrdered
-from events.workload import WorkloadDeleted
+from events.workload import WorkloadDeleted, WorkloadFinished
 from projections.evolve import evolve
 from projections.log_position import LogPosition
 from projections.preemption.loops import IN_VAIN, PreemptionLoop, preemption_loops
@@ -62,10 +67,13 @@ def test_who_preempts_the_same_one_and_waits_on_is_a_loop() -> None:
     assert found.message == f"{waits} has preempted {OTHER} 3 times and was not let in"
 
 
-def test_a_loop_ends_with_either_of_the_two() -> None:
+@pytest.mark.parametrize("gone", [KEY, OTHER])
+@pytest.mark.parametrize("end", [WorkloadDeleted, partial(WorkloadFinished, reason="Succeeded")], ids=("gone", "done"))
+def test_a_loop_ends_with_either_of_the_two(end: Callable[..., AnyEvent], gone: str) -> None:
     world = world_with_three()
     preempt(world, *[(KEY, OTHER), (OTHER, KEY)] * 2)
-    evolve(world, WorkloadDeleted(workload=OTHER), place(30))
+    assert preemption_loops(world)
+    evolve(world, end(workload=gone), place(30))
     assert preemption_loops(world) == []
 
 

@@ -20,7 +20,7 @@ from events.settings import AdmissionFairSharing, SettingsObserved
 from events.topology import TopologyObserved
 from events.workload import WorkloadParked, WorkloadQueued, WorkloadSwitched
 from projections.explanation.positions import positions
-from projections.queues.active_condition import ActiveCondition, cluster_queue_active, local_queue_active
+from projections.queues.active_condition import ActiveCondition, cluster_queue_active, local_queue_active, takes_in
 from projections.queues.status import FlavorUse, PastUse, ResourceUse, without_cluster_queue
 from services.applier.queue_status.status_patches import QueuePlace, Statuses, status_patch
 from tests.projections.fair_sharing.cohort_world import CohortWorld
@@ -85,7 +85,7 @@ def test_a_queue_that_comes_again_under_its_name_is_told_anew() -> None:
 
 def test_those_whom_kueue_keeps_in_no_queue_are_not_pending() -> None:
     at = two_queues()
-    for name, reason in (("off", "Deactivated"), ("later", "Backoff")):
+    for name, reason in (("off", "Deactivated"), ("shut", "AdmissionGated"), ("held", "OnHold"), ("later", "Backoff")):
         at.waiting(name, door="lender")
         at.fold(WorkloadParked(workload=f"team/{name}", cluster_queue="lender", reason=reason, message=""))
     told = Statuses().changed(at.world, 0)
@@ -211,3 +211,28 @@ def test_the_time_of_a_condition_stays_while_it_says_the_same_and_others_conditi
     shown, kept = patch["status"]["conditions"]
     assert (shown["lastTransitionTime"], kept) == ("then", other)
     assert status_patch(place, status, patch, 9000) is None
+
+
+def test_queues_of_a_circle_of_cohorts_take_nothing_in_and_say_so_until_it_is_broken() -> None:
+    at = two_queues()
+    at.cohort("all", "above")
+    at.cohort("above", "all")
+    closed = ActiveCondition(False, "CohortCycle", "Can't admit new workloads: cohort all is part of a cycle.")
+    assert [cluster_queue_active(at.world, name) for name in ("lender", "borrower")] == [closed, closed]
+    assert not takes_in(at.world, "lender")
+    at.cohort("above", "")
+    assert cluster_queue_active(at.world, "lender").active and takes_in(at.world, "borrower")
+
+
+def test_a_queue_that_is_being_deleted_takes_nothing_in_and_its_doors_say_so() -> None:
+    at = two_queues()
+    assert [local_queue_active(at.world, f"team/{name}").active for name in ("lender", "borrower")] == [True, True]
+    at.fold(replace(at.world.cluster_queues["lender"], terminating=True))
+    at.fold(replace(at.world.cluster_queues["borrower"], stop=StopPolicy.HOLD))
+    told = ActiveCondition(False, "Terminating", "Can't admit new workloads; clusterQueue is terminating")
+    assert cluster_queue_active(at.world, "lender") == told
+    for name in ("lender", "borrower"):
+        assert not takes_in(at.world, name)
+        assert local_queue_active(at.world, f"team/{name}") == ActiveCondition(
+            False, "ClusterQueueIsInactive", "Can't submit new workloads to clusterQueue"
+        )

@@ -2,11 +2,12 @@
 
 from collections import Counter
 
+import pytest
 from msgspec.structs import replace
 
 from events.control import ObjectRemoved
 from events.pod_set import ContainerShape, PodShape
-from events.quota import RuntimeClassObserved, StopPolicy
+from events.quota import QueueingStrategy, RuntimeClassObserved, StopPolicy
 from events.settings import SettingsObserved
 from events.workload import PodsReclaimed
 from projections.explanation.positions import positions
@@ -57,6 +58,23 @@ def test_whose_local_queue_is_held_or_gone_neither_is_in_line_nor_waits_beside_i
     assert in_line(world, "cq") + beside(world, "cq") == ["team/w"]
     story.told(ObjectRemoved(kind="LocalQueue", namespace="team", name="lq"))
     assert in_line(world, "cq") + beside(world, "cq") == []
+
+
+@pytest.mark.parametrize("strategy", QueueingStrategy)
+def test_whom_the_queue_does_not_admit_waits_beside_the_line_and_is_counted(strategy: QueueingStrategy) -> None:
+    story = Story().told(*small_platform(nominal=1, cards=1))
+    nobody = replace(story.world.cluster_queues["cq"], strategy=strategy, namespaces=None)
+    story.told(nobody, job("a")).decided()
+    assert (in_line(story.world, "cq"), beside(story.world, "cq")) == ([], ["team/a"])
+
+
+def test_who_stands_in_a_strict_line_does_not_count_while_its_local_queue_is_held() -> None:
+    story = Story().told(*small_platform(nominal=1, cards=1))
+    story.told(replace(story.world.cluster_queues["cq"], strategy=QueueingStrategy.STRICT_FIFO), job("a", count=2))
+    story.decided()
+    assert in_line(story.world, "cq") == ["team/a"]
+    story.told(replace(story.world.local_queues["team/lq"], stop=StopPolicy.HOLD))
+    assert in_line(story.world, "cq") + beside(story.world, "cq") == []
 
 
 def test_who_waits_for_pods_of_its_group_is_in_no_queue_whether_that_takes_in_or_not() -> None:

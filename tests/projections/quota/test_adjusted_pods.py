@@ -124,6 +124,76 @@ def test_resources_are_left_out_transformed_multiplied_and_counted_in_pods() -> 
     assert charged(told) == {"cpu": 30, "gpu": 6, "mem": 15, "pods": 3}
 
 
+def test_the_limits_of_a_pod_stand_in_for_its_own_requests() -> None:
+    told = platform("cpu", "memory").told(
+        asking(
+            PodShape(containers=one({"cpu": 1}).containers, pod_requests={"cpu": 2}, pod_limits={"cpu": 9, "memory": 3})
+        )
+    )
+    told.decided()
+    assert charged(told) == {"cpu": 2, "memory": 3}
+
+
+def test_a_limit_of_a_container_comes_before_the_default_request_of_a_limit_range() -> None:
+    told = platform("cpu").told(limits(default_request={"cpu": 700}, default={"cpu": 900}))
+    told.told(asking(one(limits={"cpu": 800}))).decided()
+    assert charged(told) == {"cpu": 800}
+
+
+def test_the_default_limit_of_a_limit_range_is_asked_for_where_nothing_else_is() -> None:
+    told = platform("cpu").told(limits(default={"cpu": 900}), asking(one()))
+    told.decided()
+    assert charged(told) == {"cpu": 900}
+
+
+def test_a_default_limit_holds_for_who_asks_for_more() -> None:
+    told = platform("cpu").told(limits(default={"cpu": 900}), asking(one({"cpu": 1000})))
+    told.decided()
+    message = 'spec.podSets[0].template.spec.containers[0]: Invalid value: ["cpu"]: requests must not exceed its limits'
+    assert refusals(told) == [("Misconfigured", f"resources validation failed: {message}")]
+
+
+def test_init_containers_are_filled_in_and_judged_as_the_others() -> None:
+    first = ContainerShape(name="i")
+    told = platform("cpu").told(limits(default_request={"cpu": 700}))
+    told.told(asking(PodShape(containers=one({"cpu": 100}).containers, init_containers=(first,)))).decided()
+    assert charged(told) == {"cpu": 700}
+    bad = replace(first, requests={"cpu": 2}, limits={"cpu": 1})
+    told.told(asking(PodShape(containers=one({"cpu": 1}).containers, init_containers=(bad,)), name="v")).decided()
+    place = "spec.podSets[0].template.spec.initContainers[0]"
+    message = f'{place}: Invalid value: ["cpu"]: requests must not exceed its limits'
+    assert refusals(told) == [("Misconfigured", f"resources validation failed: {message}")]
+
+
+def test_an_overhead_that_the_pods_have_already_stays_whatever_their_class_says_now() -> None:
+    told = platform("cpu").told(RuntimeClassObserved(name="kata", overhead={"cpu": 250}))
+    told.told(asking(replace(one({"cpu": 1000}), runtime_class="kata", overhead={"cpu": 100}))).decided()
+    assert charged(told) == {"cpu": 1100}
+
+
+def test_a_limit_above_what_a_limit_range_allows_is_refused_though_the_request_is_not() -> None:
+    told = platform("cpu").told(limits(maximum={"cpu": 1000}), asking(one({"cpu": 500}, {"cpu": 1001})))
+    told.decided()
+    where, rule = "spec.podSets[0].template.spec.containers[0]", "requests must not be above the limitRange max"
+    message = f'{where}: Invalid value: ["cpu"]: {rule}'
+    assert refusals(told) == [("Misconfigured", f"resources didn't satisfy LimitRange constraints: {message}")]
+    told.told(asking(one({"cpu": 500}, {"cpu": 1000}), name="v")).decided()
+    assert charged(told, "team/v") == {"cpu": 500}
+
+
+def test_without_the_resource_that_multiplies_the_amount_counts_once_and_the_sum_is_rounded_up_once() -> None:
+    """Two halves are one, beside what is asked for of the same resource itself; CPU multiplies by its cores."""
+    replaced = TransformationStrategy.REPLACE
+    rules = (
+        Transformation(input="x", strategy=replaced, multiply_by="gpu", outputs={"mem": "0.5"}),
+        Transformation(input="y", strategy=replaced, multiply_by="cpu", outputs={"mem": "0.25"}),
+        Transformation(input="z", strategy=TransformationStrategy.RETAIN, outputs={"mem": "0.5"}),
+    )
+    told = platform("cpu", "mem", "z").told(SettingsObserved(transformations=rules))
+    told.told(asking(one({"cpu": 2000, "x": 1, "y": 1, "z": 1, "mem": 10}))).decided()
+    assert charged(told) == {"cpu": 2000, "mem": 12, "z": 1}
+
+
 def test_card_memory_counts_for_every_card_of_a_container() -> None:
     two = one({"nvidia.com/gpu": 2, "nvidia.com/gpumem": 1000}).containers[0]
     large = one({"nvidia.com/gpu": 1, "nvidia.com/gpumem": 4000}).containers[0]
@@ -195,6 +265,12 @@ def test_a_resource_that_no_queue_covers_is_refused_or_ignored_as_the_settings_s
     assert refusals(told) == [("NoMatchingFlavor", message)]
     told.told(SettingsObserved(undeclared=QuotaCheckStrategy.IGNORE_UNDECLARED)).decided()
     assert charged(told) == {"cpu": 10}
+
+
+def test_nothing_of_a_resource_that_no_queue_covers_is_asked_for_by_an_amount_of_zero() -> None:
+    told = platform("cpu").told(asking(one({"cpu": 10, "disk": 0})))
+    told.decided()
+    assert refusals(told) == [] and charged(told)["cpu"] == 10
 
 
 def test_a_runtime_class_without_a_name_costs_nobody_anything() -> None:

@@ -1,6 +1,6 @@
 """Who is not tried at all.
 
-Rule: docs/rules/variants.md#migration, docs/rules/devices.md#webhook
+Rule: docs/rules/cycle.md#nominate, docs/rules/variants.md#migration, docs/rules/devices.md#webhook
 """
 
 import pytest
@@ -11,9 +11,19 @@ from events.quota import ClusterQueueObserved, NamespaceObserved
 from events.selector import LabelSelector
 from events.settings import SettingsObserved
 from events.variants import VariantSubmitted
-from events.workload import Owner, PodSetAssignment, QuotaReleased, WorkloadQueued, WorkloadSubmitted
+from events.workload import (
+    CheckState,
+    CheckStatus,
+    Owner,
+    PodSetAssignment,
+    QuotaReleased,
+    WorkloadQueued,
+    WorkloadSubmitted,
+)
 from services.admitter.barriers import barrier_to
 from services.admitter.decide import admission_of
+from services.admitter.entry import QueueHead
+from services.admitter.nomination import nominate
 from tests.services.queue_manager.waiting_room import KEY, SPEC, Room, submitted
 from tests.stories.small_world import Story, job, platform
 
@@ -44,6 +54,18 @@ def test_a_job_that_was_moved_to_another_queue_runs_as_no_second_variant_there()
     assert admission_of(room.world, room.world.workloads[NEW]) == [
         WorkloadAdmitted(workload=NEW, cluster_queue="other")
     ]
+
+
+@pytest.mark.parametrize("state", CheckState)
+def test_a_check_that_has_failed_ends_a_try_before_any_flavor_is_looked_at(state: CheckState) -> None:
+    room = Room(submitted(), WorkloadQueued(workload=KEY, cluster_queue="cq"))
+    checked = replace(room.world.workloads[KEY], checks={"k": CheckStatus(name="k", state=state)})
+    entry = nominate(room.world, QueueHead(workload=checked, queue=room.world.cluster_queues["cq"]), 0)
+    if state in (CheckState.RETRY, CheckState.REJECTED):
+        told = ("PendingEvaluation", "The workload has failed admission checks")
+        assert (entry.assignment, entry.reason, entry.message) == (None, *told)
+    else:
+        assert entry.assignment is not None
 
 
 def refused_by_hami(name: str, *, owner: str = "Job", priority: int = 0) -> WorkloadSubmitted:

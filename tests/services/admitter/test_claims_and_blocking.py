@@ -73,8 +73,11 @@ def test_without_a_claim_the_room_goes_to_whoever_comes_first() -> None:
 def test_a_claim_ends_and_lets_the_others_in() -> None:
     told = three_queues(claims=True)
     told.told(job("owner", queue="lender", count=2)).decided()
+    claimed = told.at
     gone(told, "a").told(job("thief", queue="other", priority=9)).decided()
-    told.at = told.world.claims["team/owner"].until
+    told.at = claimed + 10 * 60 * 1000 - 1
+    assert not told.decided(), "nothing ends before ten minutes are over"
+    told.at += 1
     said = told.decided()
     assert [e.reason for e in said if isinstance(e, PreemptionWasted)] == ["ClaimExpired"]
     assert reserved(list(said)) == ["team/thief"]
@@ -103,6 +106,24 @@ def test_who_waits_for_its_checks_holds_up_nobody_whose_pods_could_start() -> No
     assert reserved(list(told.decided())) == ["team/waits"]
     said = told.told(job("a")).decided()
     assert [one.workload for one in said if isinstance(one, WorkloadAdmitted)] == ["team/a"]
+
+
+def test_one_that_gets_in_holds_up_the_others_of_its_cycle_and_one_that_waits_for_its_checks_does_not() -> None:
+    rule = PodsReadyRule(timeout=600_000, block_admission=True)
+    for checks, let_in in (((), ["team/a"]), ((CheckRule(name="k"),), ["team/a", "team/b"])):
+        told = Story().told(
+            SettingsObserved(pods_ready=rule),
+            *platform(cohort="pool"),
+            AdmissionCheckObserved(name="k", controller="example.com/nobody", active=True),
+            replace(queue("first", nominal=2, cohort="pool"), checks=checks),
+            LocalQueueObserved(namespace="team", name="first", cluster_queue="first"),
+            job("a", queue="first"),
+            job("b", at=1),
+        )
+        said = list(told.decided())
+        assert reserved(said) == let_in
+        refused = [one.workload for one in said if isinstance(one, AdmissionRefused)]
+        assert refused == [] if checks else refused == ["team/b"]
 
 
 def test_who_preempts_the_same_one_in_vain_again_and_again_has_its_room_kept() -> None:

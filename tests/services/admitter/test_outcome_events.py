@@ -1,8 +1,16 @@
 from msgspec.structs import replace
 
-from events.admission import AdmissionRefused, Mode, PreemptionRequested, Verdict
-from events.quota import LocalQueueObserved, PreemptionPolicy, QueueingStrategy, StopPolicy
-from events.workload import WorkloadChanged
+from events.admission import AdmissionRefused, Mode, PreemptionRequested, QuotaReserved, Verdict
+from events.quota import (
+    FlavorObserved,
+    FlavorQuotas,
+    LocalQueueObserved,
+    PreemptionPolicy,
+    QueueingStrategy,
+    StopPolicy,
+)
+from events.settings import SettingsObserved
+from events.workload import WorkloadChanged, WorkloadFinished
 from tests.stories.small_world import GPU, Story, job, platform, queue
 
 
@@ -95,3 +103,47 @@ def test_the_head_of_a_strict_queue_that_was_stopped_meanwhile_is_told_again_why
     again = [event for event in told.told(strict).decided() if isinstance(event, AdmissionRefused)]
     assert [(one.reason, one.message) for one in again] == [(refusal.reason, refusal.message)]
     assert told.decided() == []
+
+
+def two_flavors(*, first: int, second: int, cohort: str = "") -> Story:
+    """`cq` has so many cards of two flavors."""
+    told = Story().told(*platform(nominal=first, cohort=cohort), FlavorObserved(name="other"))
+    cq = told.world.cluster_queues["cq"]
+    (group,) = cq.groups
+    (v100,) = group.flavors
+    quotas = tuple(replace(one, nominal=one.nominal // max(first, 1) * second) for one in v100.quotas)
+    other = FlavorQuotas(flavor="other", quotas=quotas)
+    told.told(replace(cq, groups=(replace(group, flavors=(v100, other)),)))
+    return told.told(SettingsObserved(devices=False))
+
+
+def test_a_reservation_says_which_flavors_were_passed_over_and_why() -> None:
+    told = two_flavors(first=1, second=1).told(job("holds"))
+    told.decided()
+    said = told.told(job("next")).decided()
+    (reserved,) = [event for event in said if isinstance(event, QuotaReserved)]
+    assert reserved.assignments[0].flavors[GPU] == "other"
+    assert {(one.flavor, one.mode) for one in reserved.considered} == {("v100", Mode.NO_CANDIDATES)}
+    (cards,) = [one for one in reserved.considered if one.resource == GPU]
+    assert cards.message == f"insufficient unused quota for {GPU} in flavor v100, 1 more needed"
+
+
+def test_a_refusal_says_of_every_flavor_how_much_is_missing_and_who_borrows_it() -> None:
+    told = two_flavors(first=2, second=2, cohort="pool")
+    told.told(queue("thief", nominal=0, cohort="pool"))
+    told.told(LocalQueueObserved(namespace="team", name="thief", cluster_queue="thief"))
+    told.told(job("lent", queue="thief")).decided()
+    told.told(job("other", count=2)).decided()
+    said = told.told(job("more", count=2)).decided()
+    (refusal,) = [event for event in said if isinstance(event, AdmissionRefused)]
+    found = {one.flavor: one for one in refusal.attempts if one.resource == GPU}
+    assert {name: (one.asked, one.available, one.missing, one.holders) for name, one in found.items()} == {
+        "v100": (2, 1, 1, ("thief",)),
+        "other": (2, 0, 2, ()),
+    }
+
+
+def test_who_is_tried_again_and_refused_as_before_is_told_nothing() -> None:
+    told = Story().told(*platform(nominal=4), job("small"), job("large", count=3), job("giant", count=4))
+    told.decided()
+    assert not [event for event in told.told(WorkloadFinished(workload="team/small", reason="Succeeded")).decided()]

@@ -44,6 +44,14 @@ def test_who_fits_once_the_victims_of_others_have_left_is_told_as_deferred_and_n
     assert told.counters.counts["kueue_preemption_target_recomputations_total", "b", "deferred_fit"] == 1
 
 
+def test_the_place_of_who_is_deferred_is_kept_from_those_behind_it() -> None:
+    """One of five cards is free; what the victim leaves is for both owners, and nothing of it for a borrower."""
+    told = lent_out(4).told(queue("b", nominal=3, reclaim=PreemptionPolicy.ANY, cohort="pool"))
+    told.told(job("one", queue="a", count=2), job("two", queue="b", count=3, at=1), job("borrower", at=2))
+    assert refusal_of_two(told.decided()).recomputed is Recomputation.DEFERRED_FIT
+    assert not told.world.workloads["team/borrower"].reserved
+
+
 def test_who_finds_other_victims_says_so_in_its_request() -> None:
     told = lent_out(2, 2)
     requests = {one.workload: one for one in both_want_theirs(told) if isinstance(one, PreemptionRequested)}

@@ -1,3 +1,4 @@
+import pytest
 from msgspec.structs import replace
 
 from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserved, RequeueReason
@@ -62,6 +63,13 @@ def test_a_gate_holds_back_nobody_where_no_feature_looks_at_them() -> None:
     told = one_card(looked_at=False).told(job("low"))
     told.decided()
     assert requested(told.told(gated("high", priority=9))) == ["team/high"]
+
+
+@pytest.mark.parametrize("feature", ["MultiKueueOrchestratedPreemption", "ConcurrentAdmission"])
+def test_either_feature_has_gates_looked_at(feature: str) -> None:
+    told = one_card(looked_at=False).told(SettingsObserved(gates={feature: True}), job("low"))
+    told.decided()
+    assert requested(told.told(gated("high", priority=9))) == []
 
 
 def test_who_is_blocked_preempts_once_somebody_has_opened_its_gates_whatever_they_are_called() -> None:

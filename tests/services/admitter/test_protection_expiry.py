@@ -5,6 +5,7 @@ from events.preemption import PreemptionOrdered, PreemptionRefused
 from events.quota import AdmissionCheckObserved, CheckRule, ClusterQueueObserved
 from events.upkeep import ChecksRequired
 from events.workload import WorkloadQueued
+from projections.preemption.protection_by_time import begin_protection
 from projections.snapshot import tables_of, world_of
 from services.admitter.decide import Admitter
 from services.preemptor.decide import Preemptor
@@ -33,6 +34,21 @@ def test_who_waits_for_the_end_of_a_minimum_run_time_preempts_as_soon_as_it_is_o
     assert [event.reason for event in said if isinstance(event, AdmissionRefused)] == ["WaitingForQuota"]
     due = told.world.next_deadline()
     assert due is not None
+    told.at = due - 1
+    assert ordered(told) == []
+    told.at = due
+    assert ordered(told) == ["team/low"]
+
+
+def test_who_waits_for_the_end_of_a_cool_down_preempts_as_soon_as_it_is_over() -> None:
+    told = one_runs(cooldown=60_000)
+    low = told.world.workloads["team/low"]
+    told.world.put_workload(replace(low, stops=replace(low.stops, preempted_at=told.at)))
+    due = told.at + 60_000
+    begin_protection(told.world, told.world.workloads["team/low"])
+    told.told(job("high", priority=9))
+    assert ordered(told) == []
+    assert told.world.next_deadline() == due
     told.at = due - 1
     assert ordered(told) == []
     told.at = due

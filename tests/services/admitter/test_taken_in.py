@@ -59,11 +59,35 @@ def test_who_was_passed_over_is_tried_when_it_may_be_before_anybody_has_parked_i
     assert _got_in(told.told(back).decided()) == ["team/waits"]
 
 
-def _one_waits(strategy: QueueingStrategy = QueueingStrategy.BEST_EFFORT_FIFO) -> Story:
+def test_whose_local_queue_was_deleted_may_be_let_in_until_it_is_parked() -> None:
+    told = _one_waits()
+    told.told(ObjectRemoved(kind="LocalQueue", namespace="team", name="lq"))
+    told.told(WorkloadFinished(workload="team/runs", reason="Succeeded"))
+    assert _admitter_first(told) == ["team/waits"]
+
+
+@pytest.mark.parametrize(("priority", "first"), [(4, "team/waits"), (6, "team/comes")])
+def test_one_that_was_refused_is_tried_where_it_comes_before_the_first_in_line(priority: int, first: str) -> None:
+    told = _one_waits(priority=5)
+    told.told(job("comes", priority=priority), WorkloadFinished(workload="team/runs", reason="Succeeded"))
+    assert _got_in(told.decided()) == [first]
+
+
+@pytest.mark.parametrize(("priority", "first"), [(4, "team/waits"), (6, "team/other")])
+def test_of_those_that_were_refused_the_first_is_tried_whichever_class_was_refused_before(
+    priority: int, first: str
+) -> None:
+    told = _one_waits(priority=5)
+    told.told(job("other", memory=8000, priority=priority)).decided()
+    told.told(WorkloadFinished(workload="team/runs", reason="Succeeded"))
+    assert _got_in(told.decided()) == [first]
+
+
+def _one_waits(strategy: QueueingStrategy = QueueingStrategy.BEST_EFFORT_FIFO, priority: int = 0) -> Story:
     """In line where the queue is strict, else beside it, for it was refused."""
     told = Story(unchecked=True).told(*platform(nominal=1, cards=2))
     told.told(replace(queue("cq", nominal=1), strategy=strategy), job("runs")).decided()
-    told.told(job("waits")).decided()
+    told.told(job("waits", priority=priority)).decided()
     return told
 
 

@@ -75,6 +75,15 @@ def test_who_fails_together_is_tried_alone_and_the_tree_at_fault_set_aside(
     assert [one.tree for one in said if isinstance(one, SetAside)] == ["queue/one"]
 
 
+def test_whatever_comes_in_any_of_them_has_all_of_them_looked_at() -> None:
+    told = story(0)
+    told.unchecked = True  # What is taken back would have all trees looked at again.
+    told.decided()
+    for name, queue in (("second", "two"), ("first", "one")):
+        told.told(asking(name, queue, 1)).decided()
+        assert told.world.workloads[f"team/{name}"].admitted
+
+
 def test_those_without_a_topology_stay_alone() -> None:
     told = Story().told(*host("tas", "other"), *queues(STRATEGIES[0], "tas", "other"), *platform())
     assert trees_together(told.world) == [("queue/cq",), ("queue/one", "queue/two")]

@@ -175,6 +175,16 @@ def test_who_was_deactivated_is_let_back_once_somebody_sets_it_active() -> None:
     assert room.told("Requeued") == ("True", "Reactivated", "The workload was reactivated")
 
 
+def test_nobody_is_let_back_while_its_local_queue_is_still_stopped() -> None:
+    door = LocalQueueObserved(namespace="team", name="lq", cluster_queue="cq", stop=StopPolicy.HOLD_AND_DRAIN)
+    room = Room(door, submitted(conditions=(false("Requeued", "LocalQueueStopped"),)))
+    (parked,) = room.steps()
+    assert isinstance(parked, WorkloadParked) and parked.message == "LocalQueue lq is inactive"
+    assert room.told("Requeued") == ("False", "LocalQueueStopped", "")
+    room.tell(replace(door, stop=StopPolicy.NONE)).steps()
+    assert room.told("Requeued") == ("True", "LocalQueueRestarted", "The LocalQueue was restarted after being stopped")
+
+
 def test_a_group_that_lacks_a_pod_says_first_that_its_queue_takes_nothing_in() -> None:
     held = LocalQueueObserved(namespace="team", name="lq", cluster_queue="cq", stop=StopPolicy.HOLD)
     room = Room(held, submitted(replace(SPEC, waits_for_pods=True)))

@@ -192,10 +192,10 @@ def test_an_eviction_leaves_checks_as_they_are_that_nobody_has_answered_yet() ->
 
 
 def test_a_stopped_queue_takes_quota_back_from_those_that_do_not_run_and_drains_only_when_told() -> None:
+    released = [QuotaReleased(workload=KEY, reason="Suspended", message="ClusterQueue cq is stopped", withdrawn=True)]
+    assert Room(stopped(StopPolicy.HOLD_AND_DRAIN), submitted(reserved=True)).step() == released
     room = Room(stopped(StopPolicy.HOLD), submitted(reserved=True))
-    assert room.step() == [
-        QuotaReleased(workload=KEY, reason="Suspended", message="ClusterQueue cq is stopped", withdrawn=True)
-    ]
+    assert room.step() == released
     assert room.told("QuotaReserved") == ("False", "Suspended", "ClusterQueue cq is stopped")
     assert room.told("Admitted") == ("False", "NoReservation", "The workload has no reservation")
     assert room.told("Requeued") is None, "nothing had to stop, so nothing has to be let in again"

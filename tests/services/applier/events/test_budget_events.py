@@ -74,7 +74,7 @@ def test_a_threshold_that_is_reached_again_after_a_raise_is_another_event() -> N
 def test_the_budget_of_a_namespace_is_told_on_its_local_queues() -> None:
     told, notices = running(replace(TEN, limits={GPU: 1000})), BudgetEvents()
     told.told(NamespaceObserved(name="team", budget=replace(TEN, limits={GPU: 2})))
-    told.told(LocalQueueObserved(namespace="other", name="lq", cluster_queue="cq"))
+    told.told(LocalQueueObserved(namespace="team-b", name="lq", cluster_queue="cq"))
     list(notices.news(told.world))
     told.later(HOUR)
     assert said(notices, told) == [("LocalQueue", "lq", "BudgetExhausted")]
@@ -98,3 +98,13 @@ def test_a_budget_that_binds_nobody_is_no_end() -> None:
     told.told(replace(queue, checks=()))
     told.later(5 * HOUR)
     assert {reason for _, _, reason in said(notices, told)} == {"BudgetThresholdReached"}
+
+
+def test_the_end_of_a_budget_that_holds_nobody_back_is_told_as_a_threshold() -> None:
+    told, notices = running(replace(TEN, limits={GPU: 2})), BudgetEvents()
+    told.told(replace(told.world.cluster_queues["cq"], checks=()))
+    list(notices.news(told.world))
+    told.later(HOUR)
+    spent = list(notices.news(told.world))
+    assert {one.reason for one in spent} == {"BudgetThresholdReached"}
+    assert spent[-1].message.startswith("100 % of the budget of ClusterQueue cq are used")
