@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from events.admission import Mode, PreemptionRequested
+from events.admission import PreemptionRequested
 from events.catalogue import AnyEvent, Fact
 from events.codec import decode_commit
 from events.control import ObjectRemoved
@@ -14,6 +14,7 @@ from events.quota import ClusterQueueObserved
 from events.workload import EvictionOrdered, WorkloadDeactivated, WorkloadFinished
 from ops.production.log.streams import streams_in
 from ops.production.trial import tried
+from ops.queries.held_up import as_tried
 from ops.queries.patience import Patience
 from ops.queries.point import Point
 from ops.queries.preemptions import preemption
@@ -29,7 +30,7 @@ from projections.devices.placement.workload_gangs import chooses_cards
 from projections.devices.requests.card_requests import asks_for_cards
 from projections.devices.state import config_of
 from projections.evolve import evolve
-from projections.explanation.pending import TREE_SPLIT, Tried, ahead_of, holding, outline, wait_as_variants, waiting
+from projections.explanation.pending import TREE_SPLIT, ahead_of, holding, outline, wait_as_variants, waiting
 from projections.explanation.preempted import standings
 from projections.explanation.quota_raise import raises
 from projections.explanation.shortages import shortages
@@ -38,12 +39,10 @@ from projections.flavors.plan import Plan
 from projections.partitions.homes import parts_of_tree
 from projections.preemption.loops import preemption_loops
 from projections.queues.active_condition import why_closed
-from projections.queues.on_their_way import on_their_way
 from projections.set_aside.left_alone import workload_left_alone
 from projections.set_aside.records import LEFT_ALONE
 from projections.topology.placement.making_room import make_room_in_domains
 from projections.workloads.lifecycle import Workload
-from projections.workloads.preemption_gates import closed_gates
 from projections.workloads.variants import as_shown, has_variants
 from projections.world import World
 from services.admitter.entry import AdmissionEntry as Nomination
@@ -53,7 +52,6 @@ from services.admitter.nomination import nominate
 from services.admitter.topology import demand_of, nearest
 from services.queue_manager.enqueue import closed_by, standing_obstacle
 from services.runtime.log_port import Entry
-from services.runtime.partition.admission_window import SIZE
 from services.runtime.partition.fold import PartitionFold
 
 TIME_IS_OVER = "the time for trying is over: there may be more that helps, and smaller raises (`kuelog explain --limit` tries longer)"
@@ -114,7 +112,7 @@ def explain(
         explanation,
         at=at,
         obstacle=obstacle,
-        tried=_as_tried(world, queue, nominated) if nominated is not None else None,
+        tried=as_tried(world, queue, nominated, at) if nominated is not None else None,
         shortages=numbers,
     )
     if deep and explanation.tier in (Tier.COHORT, Tier.QUEUE) and obstacle is None:
@@ -304,20 +302,6 @@ def world_about(worlds: Sequence[World], wanted: str, at: Millis) -> World:
     world = max(found, key=lambda one: one[0].created_at)[1] if found else composed(worlds)
     world.advance(at)
     return world
-
-
-def _as_tried(world: World, queue: ClusterQueueObserved, found: Nomination) -> Tried:
-    reason, message = found.refusal()
-    preempts = tuple(victim.workload.key for victim in found.victims) if found.mode is Mode.PREEMPT else ()
-    unwritten = on_their_way(world, queue.name) if found.mode in (Mode.FIT, Mode.PREEMPT) else []
-    return Tried(
-        unwritten=tuple(one.key for one in unwritten) if len(unwritten) >= SIZE else (),
-        fits=found.mode is Mode.FIT and not found.reason,
-        preempts=preempts,
-        gates=closed_gates(world.settings, found.workload) if preempts else (),
-        reason=reason,
-        message=message,
-    )
 
 
 def _holders_of(world: World, workload: Workload, numbers: Sequence[Shortage]) -> dict[str, None]:

@@ -44,6 +44,10 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     """Its preemption gates that are closed, by which it may preempt none of these."""
     unwritten: tuple[str, ...] = ()
     """Admissions that are not written to the cluster yet, where nobody is let in before fewer are."""
+    unready: tuple[str, ...] = ()
+    """Workloads whose pods are not ready, where nobody is let in before they are."""
+    blocked_by: tuple[str, str] = ("", "")
+    """The first of a strict queue, where it is another one, and the reason for which that waits itself."""
     reason: str = ""
     message: str = ""
 
@@ -53,6 +57,10 @@ TREE_SPLIT = "TreeSplit"
 
 UNWRITTEN = "WaitingForWrites"
 """As many admissions as may be are decided and not written to the cluster yet (docs/rules/log.md#on-their-way)."""
+
+UNREADY = "WaitingForPodsReady"
+"""Pods of somebody who was let in are not ready, and the configuration lets nobody in before (docs/rules/cycle.md#block-admission)."""
+ITS_TURN = "WaitingForItsTurn"
 
 FIXES: Mapping[str, str] = {
     "NoMatchingFlavor": "change node selector, affinity or tolerations of the pods, or ask for what a flavor offers",
@@ -70,11 +78,16 @@ FIXES: Mapping[str, str] = {
     NODE_FAILURES: "create another pod: this one was lost with its node or card, and does not come back",
     UNWRITTEN: "nothing, if the API server is slow or away for a while: it goes on by itself; else see in the applier's log why "
     "these are not written",
+    UNREADY: "see why these pods are not ready; they are given up after waitForPodsReady.timeout",
     TREE_SPLIT: "give the queues of one partition another cohort than those of the others, or flavors of another topology; "
     "for one tree with both, make a new ClusterQueue there and have jobs ask that",
     **{one.code: one.instead for one in NOT_DONE.values()},
 }
 """What would let a workload in, by the reason for which it waits."""
+STRICT_FIX = (
+    "have the first of the queue changed or removed if it can't get in, or submit the job to another queue, or have "
+    "spec.queueingStrategy set to BestEffortFIFO"
+)
 _MEND_CLAIMS = (
     "mend what is named: it is looked at again when its template, a device class, a mapping or the devices change"
 )
@@ -204,8 +217,12 @@ def waiting(
         explanation.waits_for = tuple(f"{key} to leave" for key in left)
     elif tried is not None:
         _as_tried(world.quota, explanation, tried)
+        if not tried.unready:
+            _behind_the_first(explanation, tried)
     refused = obstacle is not None and obstacle[1] == workload.spec.claims_refused
     explanation.fix = _MEND_CLAIMS if refused else FIXES.get(explanation.reason, "")
+    if explanation.reason == ITS_TURN and tried is not None and tried.blocked_by[0]:
+        explanation.fix = STRICT_FIX
     explanation.tier = Tier.SPEC if refused else explanation.tier
 
 
@@ -220,9 +237,7 @@ def _as_tried(quota: QuotaTree, explanation: Explanation, tried: Tried) -> None:
         explanation.waits_for = tuple(f"{key} to be written" for key in tried.unwritten[:_AHEAD])
         return
     if tried.fits:
-        explanation.tier, explanation.reason = Tier.QUEUE, "WaitingForItsTurn"
-        explanation.message = "it would fit as things stand, but others are decided about first"
-        explanation.waits_for = tuple(f"{key}, which is before it" for key in explanation.line.ahead[:1])
+        _as_held_up(explanation, tried)
         return
     if tried.gates:
         explanation.tier, explanation.reason = Tier.SPEC, RequeueReason.PREEMPTION_GATED.value
@@ -257,6 +272,34 @@ def _as_tried(quota: QuotaTree, explanation: Explanation, tried: Tried) -> None:
             )
 
 
+def _as_held_up(explanation: Explanation, tried: Tried) -> None:
+    """Why one that would fit is not let in."""
+    if tried.unready:
+        explanation.tier, explanation.reason = Tier.CLUSTER, UNREADY
+        explanation.message = (
+            "it would fit as things stand, but pods of others who were let in are not ready, and nobody is let in before "
+            "(waitForPodsReady.blockAdmission)"
+        )
+        explanation.waits_for = tuple(f"the pods of {key} to be ready" for key in tried.unready[:_AHEAD])
+        return
+    explanation.tier, explanation.reason = Tier.QUEUE, ITS_TURN
+    if tried.blocked_by[0]:
+        explanation.message = (
+            "it would fit as things stand, but its queue is StrictFIFO, and nobody is tried before its first gets in"
+        )
+        return
+    explanation.message = "it would fit as things stand, but others are decided about first"
+    explanation.waits_for = tuple(f"{key}, which is before it" for key in explanation.line.ahead[:1])
+
+
+def _behind_the_first(explanation: Explanation, tried: Tried) -> None:
+    """Tell one that waits in a strict queue of the first of it, whatever else it waits for."""
+    first, reason = tried.blocked_by
+    if first:
+        why = f", which waits itself: {reason}" if reason else ", which is decided about first"
+        explanation.waits_for = (*explanation.waits_for, f"{first}, the first of its queue{why}")
+
+
 def _whose_quota(quota: QuotaTree, explanation: Explanation) -> Tier:
     """The own queue when its own quota, or its limit on borrowing, is what is used up; else the cohort."""
     node = quota.node(explanation.cluster_queue)
@@ -286,6 +329,12 @@ def place_in_line(world: PreemptionState, workload: Workload, at: Millis) -> Que
         return QueuePosition()
     before = _before(world, workload, places, at)
     return QueuePosition(position=len(before) + 1, waiting=len(places), ahead=tuple(one.key for one in before[:_AHEAD]))
+
+
+def first_in_line(world: PreemptionState, cluster_queue: str, at: Millis) -> str:
+    """Whose turn at a cluster queue comes first of those in line at a time; empty where nobody is."""
+    in_line = world.lines.of(cluster_queue).waiting.values()
+    return next((one.key for one in in_turn(world, cluster_queue, in_line, at)), "")
 
 
 def ahead_of(world: PreemptionState, workload: Workload, at: Millis) -> list[str]:
