@@ -70,8 +70,8 @@ REASONS = (
     KnownReason(
         _Q,
         "NoMatchingFlavor",
-        "its node selector, affinity or tolerations suit no flavor of the queue",
-        "change these, or add a flavor",
+        "its node selector, affinity or tolerations suit no flavor of the queue, or the queue has no quota of a resource that it asks for",
+        "change these, or add a flavor or the resource",
     ),
     KnownReason(
         _Q,
@@ -133,8 +133,10 @@ REASONS = (
     KnownReason(
         _Q,
         "Misconfigured",
-        "its LocalQueue or ClusterQueue does not exist, or it claims devices while the gate KueueDRAIntegration is off",
-        "create it, or name another in the label `kueue.x-k8s.io/queue-name`; or ask for devices as resources of a container",
+        "its LocalQueue or ClusterQueue does not exist, its namespace is not in the ClusterQueue's `namespaceSelector`, its pods break a "
+        "LimitRange, or it claims devices while the gate KueueDRAIntegration is off",
+        "`kuelog explain` says what to do: create the queue or name another in the label `kueue.x-k8s.io/queue-name`, label the namespace, "
+        "or ask for devices as resources of a container",
     ),
     KnownReason(_Q, "Deactivated", "`spec.active` of the Workload is false", "set it to true"),
     KnownReason(

@@ -30,7 +30,8 @@ from projections.devices.placement.workload_gangs import chooses_cards
 from projections.devices.requests.card_requests import asks_for_cards
 from projections.devices.state import config_of
 from projections.evolve import evolve
-from projections.explanation.pending import TREE_SPLIT, ahead_of, holding, outline, wait_as_variants, waiting
+from projections.explanation.fixes import TREE_SPLIT
+from projections.explanation.pending import ahead_of, holding, outline, wait_as_variants, waiting
 from projections.explanation.preempted import standings
 from projections.explanation.quota_raise import raises
 from projections.explanation.shortages import shortages

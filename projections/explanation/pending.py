@@ -10,14 +10,13 @@ from events.quantity import from_units
 from events.quota import AdmissionCheckObserved
 from events.timestamp import format_timestamp
 from events.workload import CheckState
-from projections.budgets.enforcement import EXHAUSTED
 from projections.devices.placement.gang import NOT_EVEN_IDLE
 from projections.devices.registration.node_lock import waited_for
 from projections.explanation.elsewhere import answers, chosen, has_run_in
+from projections.explanation.fixes import ITS_TURN, MEND_CLAIMS, STRICT_FIX, UNREADY, UNWRITTEN, fix_of
 from projections.explanation.positions import in_turn
 from projections.explanation.read_models import cluster_queue_name, state_of
 from projections.explanation.words import Explanation, QueuePosition, Shortage, Tier
-from projections.flavors.refusal import PLACEMENT_FAILED
 from projections.nodes.state import NodeState
 from projections.preemption.requested import still_holds
 from projections.preemption.state import PreemptionState
@@ -25,7 +24,6 @@ from projections.queues.order import place_of
 from projections.queues.pending_queues import PlaceInLine
 from projections.queues.state import QueueState
 from projections.quota.tree import QuotaTree
-from projections.unsupported import NOT_DONE
 from projections.workloads.conditions import NODE_FAILURES
 from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
 from projections.workloads.state import WorkloadState
@@ -50,47 +48,6 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     """The first of a strict queue, where it is another one, and the reason for which that waits itself."""
     reason: str = ""
     message: str = ""
-
-
-TREE_SPLIT = "TreeSplit"
-"""Queues of one tree are decided in several partitions, so nobody is admitted there (docs/rules/log.md#placed)."""
-
-UNWRITTEN = "WaitingForWrites"
-"""As many admissions as may be are decided and not written to the cluster yet (docs/rules/log.md#on-their-way)."""
-
-UNREADY = "WaitingForPodsReady"
-"""Pods of somebody who was let in are not ready, and the configuration lets nobody in before (docs/rules/cycle.md#block-admission)."""
-ITS_TURN = "WaitingForItsTurn"
-
-FIXES: Mapping[str, str] = {
-    "NoMatchingFlavor": "change node selector, affinity or tolerations of the pods, or ask for what a flavor offers",
-    "ExceedsMaxQuota": "ask for less, or have the quota of the queue or its cohort raised",
-    "ExceedsCardCapacity": "ask for less per card, or for what HAMi's webhook lets in: no card could hold it even if nothing ran",
-    PLACEMENT_FAILED: "ask for fewer or smaller pods, or for a wider level: no domain could hold them even if nothing ran",
-    "AdmissionGated": "take the gates off",
-    RequeueReason.PREEMPTION_GATED.value: "have its preemption gates opened in status.preemptionGates of the Workload by whoever has put them there, or wait "
-    "for room",
-    "OnHold": "take the job off hold",
-    "Deactivated": "set spec.active of the Workload to true",
-    EXHAUSTED: "have the budget raised, or wait for its next period",
-    "Misconfigured": "create the queue that is named, or submit the job to one that is there",
-    "Backoff": "nothing: it queues again by itself",
-    NODE_FAILURES: "create another pod: this one was lost with its node or card, and does not come back",
-    UNWRITTEN: "nothing, if the API server is slow or away for a while: it goes on by itself; else see in the applier's log why "
-    "these are not written",
-    UNREADY: "see why these pods are not ready; they are given up after waitForPodsReady.timeout",
-    TREE_SPLIT: "give the queues of one partition another cohort than those of the others, or flavors of another topology; "
-    "for one tree with both, make a new ClusterQueue there and have jobs ask that",
-    **{one.code: one.instead for one in NOT_DONE.values()},
-}
-"""What would let a workload in, by the reason for which it waits."""
-STRICT_FIX = (
-    "have the first of the queue changed or removed if it can't get in, or submit the job to another queue, or have "
-    "spec.queueingStrategy set to BestEffortFIFO"
-)
-_MEND_CLAIMS = (
-    "mend what is named: it is looked at again when its template, a device class, a mapping or the devices change"
-)
 
 
 def outline(world: QueueState, workload: Workload) -> Explanation:
@@ -175,7 +132,7 @@ def wait_as_variants(world: WorkloadState, workload: Workload, explanation: Expl
     explanation.message = "none of its variants is admitted, one for each flavor"
     if not workload.spec.active:
         explanation.reason, explanation.message = "Deactivated", "The workload is deactivated"
-        explanation.fix = FIXES["Deactivated"]
+        explanation.fix = fix_of(world, workload, explanation)
     explanation.waits_for = tuple(
         f"{flavor_of(one)}: workload {one.key}" + (f" ({found.message})" if found is not None and found.message else "")
         for one, found in told
@@ -199,11 +156,9 @@ def waiting(
     request = world.requests.get(workload.key)
     if obstacle is not None:
         explanation.reason, explanation.message = obstacle
-        spec = (
-            explanation.reason in {"AdmissionGated", "OnHold", "Deactivated", NODE_FAILURES}
-            or "LocalQueue" in explanation.message
-        )
-        explanation.tier = Tier.SPEC if spec else Tier.QUEUE
+        spec = explanation.reason in {"AdmissionGated", "OnHold", "Deactivated", NODE_FAILURES}
+        asks_nobody = workload.local_queue not in world.local_queues
+        explanation.tier = Tier.SPEC if spec or asks_nobody else Tier.QUEUE
     elif workload.stops.requeue.at is not None and workload.stops.requeue.at > at:
         explanation.tier, explanation.reason = Tier.TIME, "Backoff"
         explanation.message = f"it was put back {workload.stops.requeue.count} time(s)"
@@ -220,7 +175,7 @@ def waiting(
         if not tried.unready:
             _behind_the_first(explanation, tried)
     refused = obstacle is not None and obstacle[1] == workload.spec.claims_refused
-    explanation.fix = _MEND_CLAIMS if refused else FIXES.get(explanation.reason, "")
+    explanation.fix = MEND_CLAIMS if refused else fix_of(world, workload, explanation)
     if explanation.reason == ITS_TURN and tried is not None and tried.blocked_by[0]:
         explanation.fix = STRICT_FIX
     explanation.tier = Tier.SPEC if refused else explanation.tier
