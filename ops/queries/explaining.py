@@ -14,6 +14,7 @@ from events.quota import ClusterQueueObserved
 from events.workload import EvictionOrdered, WorkloadDeactivated, WorkloadFinished
 from ops.production.log.streams import streams_in
 from ops.production.trial import tried
+from ops.queries.alone import hold_against_alone
 from ops.queries.held_up import as_tried
 from ops.queries.patience import Patience
 from ops.queries.point import Point
@@ -30,7 +31,7 @@ from projections.devices.placement.workload_gangs import chooses_cards
 from projections.devices.requests.card_requests import asks_for_cards
 from projections.devices.state import config_of
 from projections.evolve import evolve
-from projections.explanation.fixes import TREE_SPLIT
+from projections.explanation.fixes import FOR_NOW, NEVER, TREE_SPLIT
 from projections.explanation.pending import ahead_of, holding, outline, wait_as_variants, waiting
 from projections.explanation.preempted import standings
 from projections.explanation.quota_raise import raises
@@ -116,14 +117,30 @@ def explain(
         tried=as_tried(world, queue, nominated, at) if nominated is not None else None,
         shortages=numbers,
     )
-    if deep and explanation.tier in (Tier.COHORT, Tier.QUEUE) and obstacle is None:
-        _try_remedies(world, head, explanation, plan, numbers, at, patience or Patience())
-    if deep and explanation.tier is Tier.TOPOLOGY:
-        explanation.ends = _ends(world, workload, _placed_there(world, explanation), at, patience or Patience())
-        explanation.cards = _room_in_domains(world, nominated, plan)
-    if deep and (explanation.tier is Tier.DEVICE or explanation.note):
-        explanation.cards = _room(world, workload, nominated)
+    if deep:
+        _look_deeper(world, head, nominated, plan, explanation, at, patience or Patience())
     return explanation
+
+
+def _look_deeper(
+    world: World,
+    head: QueueHead,
+    nominated: Nomination | None,
+    plan: Plan,
+    explanation: Explanation,
+    at: Millis,
+    patience: Patience,
+) -> None:
+    """What takes time to find: what would let it in, and whether waiting helps at all."""
+    if explanation.tier in (Tier.COHORT, Tier.QUEUE) and nominated is not None:
+        _try_remedies(world, head, explanation, plan, explanation.shortages, at, patience)
+    if explanation.tier is Tier.TOPOLOGY:
+        explanation.ends = _ends(world, head.workload, _placed_there(world, explanation), at, patience)
+        explanation.cards = _room_in_domains(world, nominated, plan)
+    if explanation.tier is Tier.DEVICE or explanation.note:
+        explanation.cards = _room(world, head.workload, nominated)
+    if nominated is not None and explanation.reason in {*NEVER, *FOR_NOW}:
+        hold_against_alone(world, head, explanation, at)
 
 
 def _try_remedies(

@@ -6,8 +6,9 @@ from events.admission import RequeueReason
 from events.quota import StopPolicy
 from projections.budgets.enforcement import EXHAUSTED
 from projections.configuration import Configuration
+from projections.devices.placement.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS
 from projections.explanation.words import Explanation
-from projections.flavors.refusal import PLACEMENT_FAILED
+from projections.flavors.refusal import PLACEMENT_FAILED, WAITING_FOR_QUOTA
 from projections.nodes.affinity import selects
 from projections.queues.state import QueueState
 from projections.unsupported import NOT_DONE
@@ -28,7 +29,7 @@ FIXES: Mapping[str, str] = {
     "NoMatchingFlavor": "change node selector, affinity or tolerations of the pods, or ask for what a flavor of the queue offers; or have "
     "that flavor, or that resource, added to the queue",
     "ExceedsMaxQuota": "ask for less, or have the quota of the queue or its cohort raised",
-    "ExceedsCardCapacity": "ask for less per card, or for what HAMi's webhook lets in: no card could hold it even if nothing ran",
+    EXCEEDS_CARDS: "ask for less per card, or for what HAMi's webhook lets in: no card could hold it even if nothing ran",
     PLACEMENT_FAILED: "ask for fewer or smaller pods, or for a wider level: no domain could hold them even if nothing ran",
     "AdmissionGated": "take the gates off",
     RequeueReason.PREEMPTION_GATED.value: "have its preemption gates opened in status.preemptionGates of the Workload by whoever has put them there, or wait "
@@ -55,6 +56,11 @@ MEND_CLAIMS = (
 )
 
 
+NEVER = frozenset({"ExceedsMaxQuota", "NoMatchingFlavor", EXCEEDS_CARDS, PLACEMENT_FAILED})
+"""Reasons that say that waiting does not help."""
+FOR_NOW = frozenset({WAITING_FOR_QUOTA, WAITING_FOR_CARDS})
+"""Reasons that say that it does."""
+
 ELSE = "change what the message names, or have it changed"
 
 
@@ -66,7 +72,12 @@ def fix_of(world: QueueState, workload: Workload, explanation: Explanation) -> s
         case "Suspended":
             return _open(world, workload)
         case reason:
-            return FIXES.get(reason, "")
+            return fix_for(reason)
+
+
+def fix_for(reason: str) -> str:
+    """What would let a workload in, where its reason alone says so."""
+    return FIXES.get(reason, "")
 
 
 def _mend(world: QueueState, workload: Workload, message: str) -> str:
