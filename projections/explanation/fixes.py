@@ -29,7 +29,7 @@ FIXES: Mapping[str, str] = {
     "NoMatchingFlavor": "change node selector, affinity or tolerations of the pods, or ask for what a flavor of the queue offers; or have "
     "that flavor, or that resource, added to the queue",
     "ExceedsMaxQuota": "ask for less, or have the quota of the queue or its cohort raised",
-    EXCEEDS_CARDS: "ask for less per card, or for what HAMi's webhook lets in: no card could hold it even if nothing ran",
+    EXCEEDS_CARDS: "ask for less per card or fewer cards per pod, or for what HAMi's webhook lets in: no node could hold it even if nothing ran",
     PLACEMENT_FAILED: "ask for fewer or smaller pods, or for a wider level: no domain could hold them even if nothing ran",
     "AdmissionGated": "take the gates off",
     RequeueReason.PREEMPTION_GATED.value: "have its preemption gates opened in status.preemptionGates of the Workload by whoever has put them there, or wait "
