@@ -24,8 +24,9 @@ from projections.queues.order import place_of
 from projections.queues.pending_queues import PlaceInLine
 from projections.queues.state import QueueState
 from projections.quota.tree import QuotaTree
-from projections.workloads.conditions import NODE_FAILURES
+from projections.workloads.conditions import DELAYED_TOPOLOGY, NODE_FAILURES
 from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
+from projections.workloads.second_pass import has_delayed_topology
 from projections.workloads.state import WorkloadState
 from projections.workloads.variants import flavor_of, variants_of
 
@@ -103,10 +104,23 @@ def holding(world: QueueState, workload: Workload, explanation: Explanation, at:
         explanation.message = chosen(world, workload) or "quota is reserved; these checks are not ready"
         explanation.clusters = answers(world, workload)
         return
+    if has_delayed_topology(workload):
+        _placed_late(workload, explanation)
+        return
     explanation.tier, explanation.reason = Tier.DEVICE, "WaitingForReservation"
-    explanation.waits_for = ("the accountant to reserve its cards",)
+    explanation.waits_for = ("its cards to be reserved",)
     if workload.devices is not None and workload.devices.refused:
         explanation.reason, explanation.message = workload.devices.refused, workload.devices.message
+
+
+def _placed_late(workload: Workload, explanation: Explanation) -> None:
+    """Why one whose checks are ready has no place yet (docs/rules/topology.md#second-pass)."""
+    explanation.tier, explanation.reason = Tier.TOPOLOGY, DELAYED_TOPOLOGY
+    explanation.message = workload.second_pass.message or "its checks are ready, and its pods are placed now"
+    again = workload.second_pass.again_at
+    explanation.waits_for = (
+        "its pods to be placed" + (f", tried again at {format_timestamp(again)}" if again else ""),
+    )
 
 
 def _locks(world: NodeState, workload: Workload, at: Millis) -> list[str]:
