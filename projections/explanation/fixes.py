@@ -7,6 +7,7 @@ from events.quota import StopPolicy
 from projections.budgets.enforcement import EXHAUSTED
 from projections.configuration import Configuration
 from projections.devices.placement.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS
+from projections.devices.placement.refusal import NO_NODE_HAS_CARDS
 from projections.explanation.words import Explanation
 from projections.flavors.refusal import PLACEMENT_FAILED, WAITING_FOR_QUOTA
 from projections.nodes.affinity import selects
@@ -61,6 +62,10 @@ NEVER = frozenset({"ExceedsMaxQuota", "NoMatchingFlavor", EXCEEDS_CARDS, PLACEME
 FOR_NOW = frozenset({WAITING_FOR_QUOTA, WAITING_FOR_CARDS})
 """Reasons that say that it does."""
 
+NO_NODE = (
+    "compare spec.nodeLabels of the flavor with the labels of the nodes, and see by `kuelog devices` which nodes are ready and have "
+    "reported cards; or ask for a flavor that has some"
+)
 ELSE = "change what the message names, or have it changed"
 
 
@@ -69,10 +74,17 @@ def fix_of(world: QueueState, workload: Workload, explanation: Explanation) -> s
     match explanation.reason:
         case "Misconfigured":
             return _mend(world, workload, explanation.message)
+        case "ExceedsCardCapacity" if no_node_at_all(explanation.message):
+            return NO_NODE
         case "Suspended":
             return _open(world, workload)
         case reason:
             return fix_for(reason)
+
+
+def no_node_at_all(message: str) -> bool:
+    """Whether the flavors that were tried have no node with cards at all: a smaller request would find none either."""
+    return NO_NODE_HAS_CARDS in message and message.count("finds no cards") == message.count(NO_NODE_HAS_CARDS)
 
 
 def fix_for(reason: str) -> str:

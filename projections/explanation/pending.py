@@ -13,7 +13,7 @@ from events.workload import CheckState
 from projections.devices.placement.gang import NOT_EVEN_IDLE
 from projections.devices.registration.node_lock import waited_for
 from projections.explanation.elsewhere import answers, chosen, has_run_in
-from projections.explanation.fixes import ITS_TURN, MEND_CLAIMS, STRICT_FIX, UNREADY, UNWRITTEN, fix_of
+from projections.explanation.fixes import ITS_TURN, MEND_CLAIMS, STRICT_FIX, UNREADY, UNWRITTEN, fix_of, no_node_at_all
 from projections.explanation.positions import in_turn
 from projections.explanation.read_models import cluster_queue_name, state_of
 from projections.explanation.words import Explanation, QueuePosition, Shortage, Tier
@@ -218,7 +218,15 @@ def _as_tried(quota: QuotaTree, explanation: Explanation, tried: Tried) -> None:
         explanation.message = "it fits when these make room"
         explanation.waits_for = tuple(f"{key} to be preempted" for key in tried.preempts)
         return
+    _as_refused(quota, explanation, tried)
+
+
+def _as_refused(quota: QuotaTree, explanation: Explanation, tried: Tried) -> None:
+    """Where the reason lies for which one does not fit, and what it waits for."""
     match tried.reason:
+        case "ExceedsCardCapacity" if no_node_at_all(tried.message):
+            explanation.tier = Tier.DEVICE
+            explanation.waits_for = ("a node of the flavor that is ready and has cards",)
         case "NoMatchingFlavor" | "ExceedsCardCapacity" | "Misconfigured" | "TopologyPlacementFailed":
             explanation.tier = Tier.SPEC
         case "ExceedsMaxQuota":

@@ -1,8 +1,10 @@
 """What somebody is told to do is what helps."""
 
+import pytest
 from msgspec.structs import replace
 
 from events.control import ObjectProblem, ObjectRefused, ObjectRemoved
+from events.device import NodeObserved
 from events.quota import LimitRangeItem, LimitRangeObserved, LocalQueueObserved, StopPolicy
 from events.selector import LabelSelector
 from projections.explanation.words import Tier
@@ -33,6 +35,19 @@ def test_who_asks_a_queue_that_was_refused_is_told_to_have_it_mended() -> None:
     problem = ObjectProblem(field="spec.clusterQueue", message="is required")
     story.told(ObjectRefused(kind="LocalQueue", namespace="team", name="lq", problems=(problem,)), job("a")).decided()
     assert told(story, "a").fix.startswith("have the queue mended as its refusal says")
+
+
+@pytest.mark.parametrize(
+    "node",
+    [NodeObserved(name="n1", labels={"card": "v1000"}), NodeObserved(name="n1", labels={"card": "v100"}, ready=False)],
+)
+def test_whose_flavor_has_no_node_is_not_told_to_ask_for_less(node: NodeObserved) -> None:
+    story = Story().told(*platform(), node, job("a"))
+    story.decided()
+    found = told(story, "a")
+    assert (found.tier, found.reason) == (Tier.DEVICE, "ExceedsCardCapacity")
+    assert found.waits_for == ("a node of the flavor that is ready and has cards",)
+    assert found.fix.startswith("compare spec.nodeLabels of the flavor with the labels of the nodes")
 
 
 def test_who_waits_for_a_stopped_queue_is_told_that_it_goes_on_once_that_is_resumed() -> None:
