@@ -323,16 +323,19 @@ def world_about(worlds: Sequence[World], wanted: str, at: Millis) -> World:
 
 
 def _holders_of(world: World, workload: Workload, numbers: Sequence[Shortage]) -> dict[str, None]:
-    """Who holds what it misses of its tree's quota, in the order in which they would have to give it back."""
+    """Who holds what it misses of its tree's quota, in the order in which they would have to give it back.
+
+    Where quota is not what it misses, as in a queue that has its maximum of workloads, all of its own queue.
+    """
     columns = world.quota.columns
     short = [columns.known(one.flavor, one.resource) for one in numbers if one.missing and not one.obstacle]
-    members = world.quota.members(world.quota.root_of(workload.line))
+    members = world.quota.members(world.quota.root_of(workload.line)) if short else [workload.line]
     orders = sorted(
         order
         for name in members
         for row in (world.holders(name).leaving, world.holders(name).staying)
         for order in row
-        if any(column is not None and world.holders(name).usage[order[3]].get(column) for column in short)
+        if not short or any(column is not None and world.holders(name).usage[order[3]].get(column) for column in short)
     )
     return dict.fromkeys(order[3] for order in orders)
 

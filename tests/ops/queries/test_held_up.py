@@ -7,7 +7,7 @@ from events.settings import PodsReadyRule, SettingsObserved
 from events.workload import PodsReady, WorkloadFinished
 from ops.queries.explaining import explain
 from projections.explanation.words import Explanation, Tier
-from tests.stories.small_world import Story, job, platform
+from tests.stories.small_world import Story, job, platform, queue
 
 
 def told(story: Story, name: str) -> Explanation:
@@ -70,3 +70,14 @@ def test_what_is_said_to_hold_it_up_does() -> None:
     assert told(story, "small").waits_for[0].startswith("team/big")
     story.told(WorkloadFinished(workload="team/big", reason="Succeeded")).decided()
     assert told(story, "small").state == "admitted"
+
+
+def test_who_waits_for_a_queue_that_has_its_maximum_of_workloads_is_told_whose_end_helps() -> None:
+    story = Story().told(*platform(nominal=8, cards=8), replace(queue("cq", nominal=8), max_concurrent=1))
+    story.told(job("a"), job("b", at=1)).decided()
+    found = told(story, "b")
+    assert (found.reason, found.message) == (
+        "WaitingForQuota",
+        "ClusterQueue cq already has its maximum of 1 workloads",
+    )
+    assert found.ends == ("team/a",)
