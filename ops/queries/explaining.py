@@ -136,7 +136,8 @@ def _look_deeper(
         _try_remedies(world, head, explanation, plan, explanation.shortages, at, patience)
     if explanation.tier is Tier.TOPOLOGY:
         explanation.ends = _ends(world, head.workload, _placed_there(world, explanation), at, patience)
-        explanation.cards = _room_in_domains(world, nominated, plan)
+        demand = demand_of(world, nominated, plan) if nominated is not None else None
+        explanation.cards = make_room_in_domains(world, demand.requests, demand.gangs) if demand is not None else None
     if explanation.tier is Tier.DEVICE or explanation.note:
         explanation.cards = _room(world, head.workload, nominated)
     if nominated is not None and explanation.reason in {*NEVER, *FOR_NOW}:
@@ -323,10 +324,7 @@ def world_about(worlds: Sequence[World], wanted: str, at: Millis) -> World:
 
 
 def _holders_of(world: World, workload: Workload, numbers: Sequence[Shortage]) -> dict[str, None]:
-    """Who holds what it misses of its tree's quota, in the order in which they would have to give it back.
-
-    Where quota is not what it misses, as in a queue that has its maximum of workloads, all of its own queue.
-    """
+    """Who holds what it misses of its tree's quota, or, if that is not quota, is in its queue, the first to give back first."""
     columns = world.quota.columns
     short = [columns.known(one.flavor, one.resource) for one in numbers if one.missing and not one.obstacle]
     members = world.quota.members(world.quota.root_of(workload.line)) if short else [workload.line]
@@ -372,12 +370,6 @@ def _end(world: World, key: str) -> list[Fact]:
 def _in(world: World, workload: Workload) -> bool:
     found = world.workloads.get(workload.key)
     return found is not None and found.admission is not None
-
-
-def _room_in_domains(world: World, nominated: Nomination | None, plan: Plan) -> Advice | None:
-    """Who would have to be moved or preempted so that its pods find domains of the flavors that it would get."""
-    demand = demand_of(world, nominated, plan) if nominated is not None else None
-    return None if demand is None else make_room_in_domains(world, demand.requests, demand.gangs)
 
 
 def _room(world: World, workload: Workload, nominated: Nomination | None) -> Advice | None:
