@@ -27,7 +27,6 @@ from projections.quota.tree import QuotaTree
 from projections.workloads.conditions import DELAYED_TOPOLOGY, NODE_FAILURES
 from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
 from projections.workloads.second_pass import has_delayed_topology
-from projections.workloads.state import WorkloadState
 from projections.workloads.variants import flavor_of, variants_of
 
 _AHEAD = 5
@@ -136,7 +135,7 @@ def _locks(world: NodeState, workload: Workload, at: Millis) -> list[str]:
     ]
 
 
-def wait_as_variants(world: WorkloadState, workload: Workload, explanation: Explanation) -> None:
+def wait_as_variants(world: QueueState, workload: Workload, explanation: Explanation) -> None:
     """Why a workload gets in on none of its flavors: what each of its variants waits for.
 
     Rule: docs/rules/variants.md#parent
