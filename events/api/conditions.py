@@ -70,8 +70,8 @@ REASONS = (
     KnownReason(
         _Q,
         "NoMatchingFlavor",
-        "its node selector, affinity or tolerations suit no flavor of the queue",
-        "change these, or add a flavor",
+        "its node selector, affinity or tolerations suit no flavor of the queue, or the queue has no quota of a resource that it asks for",
+        "change these, or add a flavor or the resource",
     ),
     KnownReason(
         _Q,
@@ -82,8 +82,8 @@ REASONS = (
     KnownReason(
         _Q,
         "ExceedsCardCapacity",
-        "no card could hold it even if nothing ran, or HAMi's webhook would refuse its pods",
-        "ask for less memory or cores of a card, or for what HAMi lets in",
+        "no card could hold it even if nothing ran, no node of its flavors is ready and has cards, or HAMi's webhook would refuse its pods",
+        "ask for less memory or cores of a card, or for what HAMi lets in; where no node has cards, compare the flavor's labels with the nodes'",
     ),
     KnownReason(_Q, "DevicesRefused", "its cards were given to somebody else at the same moment; it is tried again"),
     KnownReason(
@@ -133,8 +133,10 @@ REASONS = (
     KnownReason(
         _Q,
         "Misconfigured",
-        "its LocalQueue or ClusterQueue does not exist, or it claims devices while the gate KueueDRAIntegration is off",
-        "create it, or name another in the label `kueue.x-k8s.io/queue-name`; or ask for devices as resources of a container",
+        "its LocalQueue or ClusterQueue does not exist, its namespace is not in the ClusterQueue's `namespaceSelector`, its pods break a "
+        "LimitRange, or it claims devices while the gate KueueDRAIntegration is off",
+        "`kuelog explain` says what to do: create the queue or name another in the label `kueue.x-k8s.io/queue-name`, label the namespace, "
+        "or ask for devices as resources of a container",
     ),
     KnownReason(_Q, "Deactivated", "`spec.active` of the Workload is false", "set it to true"),
     KnownReason(

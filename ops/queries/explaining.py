@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from events.admission import Mode, PreemptionRequested
+from events.admission import PreemptionRequested
 from events.catalogue import AnyEvent, Fact
 from events.codec import decode_commit
 from events.control import ObjectRemoved
@@ -14,6 +14,8 @@ from events.quota import ClusterQueueObserved
 from events.workload import EvictionOrdered, WorkloadDeactivated, WorkloadFinished
 from ops.production.log.streams import streams_in
 from ops.production.trial import tried
+from ops.queries.alone import hold_against_alone
+from ops.queries.held_up import as_tried
 from ops.queries.patience import Patience
 from ops.queries.point import Point
 from ops.queries.preemptions import preemption
@@ -29,7 +31,8 @@ from projections.devices.placement.workload_gangs import chooses_cards
 from projections.devices.requests.card_requests import asks_for_cards
 from projections.devices.state import config_of
 from projections.evolve import evolve
-from projections.explanation.pending import TREE_SPLIT, Tried, ahead_of, holding, outline, wait_as_variants, waiting
+from projections.explanation.fixes import FOR_NOW, NEVER, TREE_SPLIT
+from projections.explanation.pending import ahead_of, holding, outline, wait_as_variants, waiting
 from projections.explanation.preempted import standings
 from projections.explanation.quota_raise import raises
 from projections.explanation.shortages import shortages
@@ -38,12 +41,10 @@ from projections.flavors.plan import Plan
 from projections.partitions.homes import parts_of_tree
 from projections.preemption.loops import preemption_loops
 from projections.queues.active_condition import why_closed
-from projections.queues.on_their_way import on_their_way
 from projections.set_aside.left_alone import workload_left_alone
 from projections.set_aside.records import LEFT_ALONE
 from projections.topology.placement.making_room import make_room_in_domains
 from projections.workloads.lifecycle import Workload
-from projections.workloads.preemption_gates import closed_gates
 from projections.workloads.variants import as_shown, has_variants
 from projections.world import World
 from services.admitter.entry import AdmissionEntry as Nomination
@@ -53,7 +54,6 @@ from services.admitter.nomination import nominate
 from services.admitter.topology import demand_of, nearest
 from services.queue_manager.enqueue import closed_by, standing_obstacle
 from services.runtime.log_port import Entry
-from services.runtime.partition.admission_window import SIZE
 from services.runtime.partition.fold import PartitionFold
 
 TIME_IS_OVER = "the time for trying is over: there may be more that helps, and smaller raises (`kuelog explain --limit` tries longer)"
@@ -114,17 +114,34 @@ def explain(
         explanation,
         at=at,
         obstacle=obstacle,
-        tried=_as_tried(world, queue, nominated) if nominated is not None else None,
+        tried=as_tried(world, queue, nominated, at) if nominated is not None else None,
         shortages=numbers,
     )
-    if deep and explanation.tier in (Tier.COHORT, Tier.QUEUE) and obstacle is None:
-        _try_remedies(world, head, explanation, plan, numbers, at, patience or Patience())
-    if deep and explanation.tier is Tier.TOPOLOGY:
-        explanation.ends = _ends(world, workload, _placed_there(world, explanation), at, patience or Patience())
-        explanation.cards = _room_in_domains(world, nominated, plan)
-    if deep and (explanation.tier is Tier.DEVICE or explanation.note):
-        explanation.cards = _room(world, workload, nominated)
+    if deep:
+        _look_deeper(world, head, nominated, plan, explanation, at, patience or Patience())
     return explanation
+
+
+def _look_deeper(
+    world: World,
+    head: QueueHead,
+    nominated: Nomination | None,
+    plan: Plan,
+    explanation: Explanation,
+    at: Millis,
+    patience: Patience,
+) -> None:
+    """What takes time to find: what would let it in, and whether waiting helps at all."""
+    if explanation.tier in (Tier.COHORT, Tier.QUEUE) and nominated is not None:
+        _try_remedies(world, head, explanation, plan, explanation.shortages, at, patience)
+    if explanation.tier is Tier.TOPOLOGY:
+        explanation.ends = _ends(world, head.workload, _placed_there(world, explanation), at, patience)
+        demand = demand_of(world, nominated, plan) if nominated is not None else None
+        explanation.cards = make_room_in_domains(world, demand.requests, demand.gangs) if demand is not None else None
+    if explanation.tier is Tier.DEVICE or explanation.note:
+        explanation.cards = _room(world, head.workload, nominated)
+    if nominated is not None and explanation.reason in {*NEVER, *FOR_NOW}:
+        hold_against_alone(world, head, explanation, at)
 
 
 def _try_remedies(
@@ -306,31 +323,17 @@ def world_about(worlds: Sequence[World], wanted: str, at: Millis) -> World:
     return world
 
 
-def _as_tried(world: World, queue: ClusterQueueObserved, found: Nomination) -> Tried:
-    reason, message = found.refusal()
-    preempts = tuple(victim.workload.key for victim in found.victims) if found.mode is Mode.PREEMPT else ()
-    unwritten = on_their_way(world, queue.name) if found.mode in (Mode.FIT, Mode.PREEMPT) else []
-    return Tried(
-        unwritten=tuple(one.key for one in unwritten) if len(unwritten) >= SIZE else (),
-        fits=found.mode is Mode.FIT and not found.reason,
-        preempts=preempts,
-        gates=closed_gates(world.settings, found.workload) if preempts else (),
-        reason=reason,
-        message=message,
-    )
-
-
 def _holders_of(world: World, workload: Workload, numbers: Sequence[Shortage]) -> dict[str, None]:
-    """Who holds what it misses of its tree's quota, in the order in which they would have to give it back."""
+    """Who holds what it misses of its tree's quota, or, if that is not quota, is in its queue, the first to give back first."""
     columns = world.quota.columns
     short = [columns.known(one.flavor, one.resource) for one in numbers if one.missing and not one.obstacle]
-    members = world.quota.members(world.quota.root_of(workload.line))
+    members = world.quota.members(world.quota.root_of(workload.line)) if short else [workload.line]
     orders = sorted(
         order
         for name in members
         for row in (world.holders(name).leaving, world.holders(name).staying)
         for order in row
-        if any(column is not None and world.holders(name).usage[order[3]].get(column) for column in short)
+        if not short or any(column is not None and world.holders(name).usage[order[3]].get(column) for column in short)
     )
     return dict.fromkeys(order[3] for order in orders)
 
@@ -367,12 +370,6 @@ def _end(world: World, key: str) -> list[Fact]:
 def _in(world: World, workload: Workload) -> bool:
     found = world.workloads.get(workload.key)
     return found is not None and found.admission is not None
-
-
-def _room_in_domains(world: World, nominated: Nomination | None, plan: Plan) -> Advice | None:
-    """Who would have to be moved or preempted so that its pods find domains of the flavors that it would get."""
-    demand = demand_of(world, nominated, plan) if nominated is not None else None
-    return None if demand is None else make_room_in_domains(world, demand.requests, demand.gangs)
 
 
 def _room(world: World, workload: Workload, nominated: Nomination | None) -> Advice | None:

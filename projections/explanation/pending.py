@@ -10,14 +10,13 @@ from events.quantity import from_units
 from events.quota import AdmissionCheckObserved
 from events.timestamp import format_timestamp
 from events.workload import CheckState
-from projections.budgets.enforcement import EXHAUSTED
 from projections.devices.placement.gang import NOT_EVEN_IDLE
 from projections.devices.registration.node_lock import waited_for
 from projections.explanation.elsewhere import answers, chosen, has_run_in
+from projections.explanation.fixes import ITS_TURN, MEND_CLAIMS, STRICT_FIX, UNREADY, UNWRITTEN, fix_of, no_node_at_all
 from projections.explanation.positions import in_turn
 from projections.explanation.read_models import cluster_queue_name, state_of
 from projections.explanation.words import Explanation, QueuePosition, Shortage, Tier
-from projections.flavors.refusal import PLACEMENT_FAILED
 from projections.nodes.state import NodeState
 from projections.preemption.requested import still_holds
 from projections.preemption.state import PreemptionState
@@ -25,10 +24,9 @@ from projections.queues.order import place_of
 from projections.queues.pending_queues import PlaceInLine
 from projections.queues.state import QueueState
 from projections.quota.tree import QuotaTree
-from projections.unsupported import NOT_DONE
-from projections.workloads.conditions import NODE_FAILURES
+from projections.workloads.conditions import DELAYED_TOPOLOGY, NODE_FAILURES
 from projections.workloads.lifecycle import QUOTA_RESERVED, Workload
-from projections.workloads.state import WorkloadState
+from projections.workloads.second_pass import has_delayed_topology
 from projections.workloads.variants import flavor_of, variants_of
 
 _AHEAD = 5
@@ -44,40 +42,12 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     """Its preemption gates that are closed, by which it may preempt none of these."""
     unwritten: tuple[str, ...] = ()
     """Admissions that are not written to the cluster yet, where nobody is let in before fewer are."""
+    unready: tuple[str, ...] = ()
+    """Workloads whose pods are not ready, where nobody is let in before they are."""
+    blocked_by: tuple[str, str] = ("", "")
+    """The first of a strict queue, where it is another one, and the reason for which that waits itself."""
     reason: str = ""
     message: str = ""
-
-
-TREE_SPLIT = "TreeSplit"
-"""Queues of one tree are decided in several partitions, so nobody is admitted there (docs/rules/log.md#placed)."""
-
-UNWRITTEN = "WaitingForWrites"
-"""As many admissions as may be are decided and not written to the cluster yet (docs/rules/log.md#on-their-way)."""
-
-FIXES: Mapping[str, str] = {
-    "NoMatchingFlavor": "change node selector, affinity or tolerations of the pods, or ask for what a flavor offers",
-    "ExceedsMaxQuota": "ask for less, or have the quota of the queue or its cohort raised",
-    "ExceedsCardCapacity": "ask for less per card, or for what HAMi's webhook lets in: no card could hold it even if nothing ran",
-    PLACEMENT_FAILED: "ask for fewer or smaller pods, or for a wider level: no domain could hold them even if nothing ran",
-    "AdmissionGated": "take the gates off",
-    RequeueReason.PREEMPTION_GATED.value: "have its preemption gates opened in status.preemptionGates of the Workload by whoever has put them there, or wait "
-    "for room",
-    "OnHold": "take the job off hold",
-    "Deactivated": "set spec.active of the Workload to true",
-    EXHAUSTED: "have the budget raised, or wait for its next period",
-    "Misconfigured": "create the queue that is named, or submit the job to one that is there",
-    "Backoff": "nothing: it queues again by itself",
-    NODE_FAILURES: "create another pod: this one was lost with its node or card, and does not come back",
-    UNWRITTEN: "nothing, if the API server is slow or away for a while: it goes on by itself; else see in the applier's log why "
-    "these are not written",
-    TREE_SPLIT: "give the queues of one partition another cohort than those of the others, or flavors of another topology; "
-    "for one tree with both, make a new ClusterQueue there and have jobs ask that",
-    **{one.code: one.instead for one in NOT_DONE.values()},
-}
-"""What would let a workload in, by the reason for which it waits."""
-_MEND_CLAIMS = (
-    "mend what is named: it is looked at again when its template, a device class, a mapping or the devices change"
-)
 
 
 def outline(world: QueueState, workload: Workload) -> Explanation:
@@ -133,10 +103,23 @@ def holding(world: QueueState, workload: Workload, explanation: Explanation, at:
         explanation.message = chosen(world, workload) or "quota is reserved; these checks are not ready"
         explanation.clusters = answers(world, workload)
         return
+    if has_delayed_topology(workload):
+        _placed_late(workload, explanation)
+        return
     explanation.tier, explanation.reason = Tier.DEVICE, "WaitingForReservation"
-    explanation.waits_for = ("the accountant to reserve its cards",)
+    explanation.waits_for = ("its cards to be reserved",)
     if workload.devices is not None and workload.devices.refused:
         explanation.reason, explanation.message = workload.devices.refused, workload.devices.message
+
+
+def _placed_late(workload: Workload, explanation: Explanation) -> None:
+    """Why one whose checks are ready has no place yet (docs/rules/topology.md#second-pass)."""
+    explanation.tier, explanation.reason = Tier.TOPOLOGY, DELAYED_TOPOLOGY
+    explanation.message = workload.second_pass.message or "its checks are ready, and its pods are placed now"
+    again = workload.second_pass.again_at
+    explanation.waits_for = (
+        "its pods to be placed" + (f", tried again at {format_timestamp(again)}" if again else ""),
+    )
 
 
 def _locks(world: NodeState, workload: Workload, at: Millis) -> list[str]:
@@ -152,7 +135,7 @@ def _locks(world: NodeState, workload: Workload, at: Millis) -> list[str]:
     ]
 
 
-def wait_as_variants(world: WorkloadState, workload: Workload, explanation: Explanation) -> None:
+def wait_as_variants(world: QueueState, workload: Workload, explanation: Explanation) -> None:
     """Why a workload gets in on none of its flavors: what each of its variants waits for.
 
     Rule: docs/rules/variants.md#parent
@@ -162,7 +145,7 @@ def wait_as_variants(world: WorkloadState, workload: Workload, explanation: Expl
     explanation.message = "none of its variants is admitted, one for each flavor"
     if not workload.spec.active:
         explanation.reason, explanation.message = "Deactivated", "The workload is deactivated"
-        explanation.fix = FIXES["Deactivated"]
+        explanation.fix = fix_of(world, workload, explanation)
     explanation.waits_for = tuple(
         f"{flavor_of(one)}: workload {one.key}" + (f" ({found.message})" if found is not None and found.message else "")
         for one, found in told
@@ -186,11 +169,9 @@ def waiting(
     request = world.requests.get(workload.key)
     if obstacle is not None:
         explanation.reason, explanation.message = obstacle
-        spec = (
-            explanation.reason in {"AdmissionGated", "OnHold", "Deactivated", NODE_FAILURES}
-            or "LocalQueue" in explanation.message
-        )
-        explanation.tier = Tier.SPEC if spec else Tier.QUEUE
+        spec = explanation.reason in {"AdmissionGated", "OnHold", "Deactivated", NODE_FAILURES}
+        asks_nobody = workload.local_queue not in world.local_queues
+        explanation.tier = Tier.SPEC if spec or asks_nobody else Tier.QUEUE
     elif workload.stops.requeue.at is not None and workload.stops.requeue.at > at:
         explanation.tier, explanation.reason = Tier.TIME, "Backoff"
         explanation.message = f"it was put back {workload.stops.requeue.count} time(s)"
@@ -204,8 +185,12 @@ def waiting(
         explanation.waits_for = tuple(f"{key} to leave" for key in left)
     elif tried is not None:
         _as_tried(world.quota, explanation, tried)
+        if not tried.unready:
+            _behind_the_first(explanation, tried)
     refused = obstacle is not None and obstacle[1] == workload.spec.claims_refused
-    explanation.fix = _MEND_CLAIMS if refused else FIXES.get(explanation.reason, "")
+    explanation.fix = MEND_CLAIMS if refused else fix_of(world, workload, explanation)
+    if explanation.reason == ITS_TURN and tried is not None and tried.blocked_by[0]:
+        explanation.fix = STRICT_FIX
     explanation.tier = Tier.SPEC if refused else explanation.tier
 
 
@@ -220,9 +205,7 @@ def _as_tried(quota: QuotaTree, explanation: Explanation, tried: Tried) -> None:
         explanation.waits_for = tuple(f"{key} to be written" for key in tried.unwritten[:_AHEAD])
         return
     if tried.fits:
-        explanation.tier, explanation.reason = Tier.QUEUE, "WaitingForItsTurn"
-        explanation.message = "it would fit as things stand, but others are decided about first"
-        explanation.waits_for = tuple(f"{key}, which is before it" for key in explanation.line.ahead[:1])
+        _as_held_up(explanation, tried)
         return
     if tried.gates:
         explanation.tier, explanation.reason = Tier.SPEC, RequeueReason.PREEMPTION_GATED.value
@@ -234,7 +217,15 @@ def _as_tried(quota: QuotaTree, explanation: Explanation, tried: Tried) -> None:
         explanation.message = "it fits when these make room"
         explanation.waits_for = tuple(f"{key} to be preempted" for key in tried.preempts)
         return
+    _as_refused(quota, explanation, tried)
+
+
+def _as_refused(quota: QuotaTree, explanation: Explanation, tried: Tried) -> None:
+    """Where the reason lies for which one does not fit, and what it waits for."""
     match tried.reason:
+        case "ExceedsCardCapacity" if no_node_at_all(tried.message):
+            explanation.tier = Tier.DEVICE
+            explanation.waits_for = ("a node of the flavor that is ready and has cards",)
         case "NoMatchingFlavor" | "ExceedsCardCapacity" | "Misconfigured" | "TopologyPlacementFailed":
             explanation.tier = Tier.SPEC
         case "ExceedsMaxQuota":
@@ -255,6 +246,34 @@ def _as_tried(quota: QuotaTree, explanation: Explanation, tried: Tried) -> None:
                 for one in explanation.shortages
                 if one.missing
             )
+
+
+def _as_held_up(explanation: Explanation, tried: Tried) -> None:
+    """Why one that would fit is not let in."""
+    if tried.unready:
+        explanation.tier, explanation.reason = Tier.CLUSTER, UNREADY
+        explanation.message = (
+            "it would fit as things stand, but pods of others who were let in are not ready, and nobody is let in before "
+            "(waitForPodsReady.blockAdmission)"
+        )
+        explanation.waits_for = tuple(f"the pods of {key} to be ready" for key in tried.unready[:_AHEAD])
+        return
+    explanation.tier, explanation.reason = Tier.QUEUE, ITS_TURN
+    if tried.blocked_by[0]:
+        explanation.message = (
+            "it would fit as things stand, but its queue is StrictFIFO, and nobody is tried before its first gets in"
+        )
+        return
+    explanation.message = "it would fit as things stand, but others are decided about first"
+    explanation.waits_for = tuple(f"{key}, which is before it" for key in explanation.line.ahead[:1])
+
+
+def _behind_the_first(explanation: Explanation, tried: Tried) -> None:
+    """Tell one that waits in a strict queue of the first of it, whatever else it waits for."""
+    first, reason = tried.blocked_by
+    if first:
+        why = f", which waits itself: {reason}" if reason else ", which is decided about first"
+        explanation.waits_for = (*explanation.waits_for, f"{first}, the first of its queue{why}")
 
 
 def _whose_quota(quota: QuotaTree, explanation: Explanation) -> Tier:
@@ -286,6 +305,12 @@ def place_in_line(world: PreemptionState, workload: Workload, at: Millis) -> Que
         return QueuePosition()
     before = _before(world, workload, places, at)
     return QueuePosition(position=len(before) + 1, waiting=len(places), ahead=tuple(one.key for one in before[:_AHEAD]))
+
+
+def first_in_line(world: PreemptionState, cluster_queue: str, at: Millis) -> str:
+    """Whose turn at a cluster queue comes first of those in line at a time; empty where nobody is."""
+    in_line = world.lines.of(cluster_queue).waiting.values()
+    return next((one.key for one in in_turn(world, cluster_queue, in_line, at)), "")
 
 
 def ahead_of(world: PreemptionState, workload: Workload, at: Millis) -> list[str]:

@@ -31,7 +31,7 @@ class Tier(StrEnum):
     """Quota suffices, and no domain has room for its pods."""
     TIME = "time"
     CLUSTER = "the cluster"
-    """It takes more slowly what is decided than it could be decided."""
+    """It takes more slowly what is decided than it could be decided, or pods of others there have to be ready first."""
     RULES = "an error of kuelog's"
     """A service has failed on it."""
 

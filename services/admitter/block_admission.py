@@ -3,7 +3,7 @@
 Rule: docs/rules/cycle.md#block-admission
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from events.settings import SettingsObserved
 from projections.quota.holders import QuotaHolders
@@ -21,9 +21,13 @@ def blocks_admission(settings: SettingsObserved) -> bool:
 
 def somebody_unready(holding: Mapping[str, QuotaHolders], workloads: Mapping[str, Workload]) -> bool:
     """Whether some workload with reserved quota and ready checks (it may still wait for devices) is not PodsReady."""
+    return any(unready(holding, workloads))
+
+
+def unready(holding: Mapping[str, QuotaHolders], workloads: Mapping[str, Workload]) -> Iterator[str]:
+    """The workloads with reserved quota and ready checks that are not PodsReady."""
     for holders in holding.values():
         for key in holders:
             workload = workloads[key]
             if checks_ready(workload) and not workload.is_true(PODS_READY):
-                return True
-    return False
+                yield key

@@ -20,7 +20,7 @@ from ops.production.wiring import Running
 from ops.queries.explaining import explain, world_at
 from ops.queries.point import point_at
 from ops.queries.replay import fold_partition
-from projections.explanation.pending import UNWRITTEN
+from projections.explanation.fixes import UNWRITTEN
 from services.runtime.cluster_port import Writer
 from services.runtime.log_port import Entry
 from services.runtime.partition.admission_window import LONGEST, PROBE, SIZE

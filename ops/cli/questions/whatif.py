@@ -19,6 +19,7 @@ from ops.queries.settings_change import BadChange
 from ops.queries.whatif.change import ForkChanges, submissions
 from ops.queries.whatif.compare import AS_IT_WAS, CHANGED, Comparison, Estimate, Moved, compared, estimate
 from ops.queries.whatif.fork import Fork, RunPlan, play_all
+from ops.queries.whatif.outcome import Refusal
 from ops.terminal.console import sayer, terminal
 from ops.terminal.form import AnswerForm, print_answer
 from ops.terminal.table import FittingTable, TableColumn, number
@@ -139,7 +140,8 @@ def show_estimate(one: Estimate, fork: Fork, console: Console) -> None:
         "bold",
     )
     if one.early is None:
-        say("  would not get in within all that was played; `kuelog explain` says why such a job waits")
+        say("  would not get in within all that was played")
+        _show_refusal(one.refusal, say)
         return
     likely = "not within what was played" if one.likely is None else f"about {span(one.likely)}"
     late = "perhaps much later" if one.late is None else span(one.late)
@@ -158,6 +160,16 @@ def show_estimate(one: Estimate, fork: Fork, console: Console) -> None:
         f"  known: {len(fork.course.runs)} run times; where one is not known, those alike are taken (25, 50, 90 of 100)",
         "dim",
     )
+
+
+def _show_refusal(found: Refusal | None, say: Callable[..., None]) -> None:
+    if found is None:
+        return
+    say(f"  {found.reason}: {found.message}" if found.message else f"  {found.reason}", "yellow")
+    for one in found.waits_for:
+        say(f"    it waits for {one}")
+    if found.fix:
+        say(f"  what would let it in: {found.fix}", "green")
 
 
 def describe_move(one: Moved) -> str:

@@ -7,7 +7,7 @@ import msgspec
 from events.event import Millis
 from ops.queries.whatif.course import RecordedCourse
 from ops.queries.whatif.fork import Fork, RunPlan, play_all
-from ops.queries.whatif.outcome import RunResults, WorkloadOutcome, percentile, still_waiting, waits
+from ops.queries.whatif.outcome import Refusal, RunResults, WorkloadOutcome, percentile, still_waiting, waits
 
 _SHOWN = 10
 AS_IT_WAS, CHANGED = "as it was", "changed"
@@ -177,6 +177,8 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     """The workloads that are admitted later because of it, most first."""
     preempts: list[str]
     """The workloads that are preempted more often than without it."""
+    refusal: Refusal | None = None
+    """Why it is not in at the end of what was played; None where it is, or has been."""
 
 
 def estimate(key: str, runs: dict[str, RunResults], without: RunResults, likely: RunResults) -> Estimate:
@@ -202,6 +204,7 @@ def estimate(key: str, runs: dict[str, RunResults], without: RunResults, likely:
         preempted=at.preempted,
         costs=costs[:_SHOWN],
         preempts=more[:_SHOWN],
+        refusal=likely.refusals.get(key) if waited["likely"] is None else None,
     )
 
 

@@ -11,15 +11,17 @@ from events.event import Millis
 from events.workload import WorkloadSubmitted
 from ops.production.log.streams import streams_in
 from ops.production.process.memory_tuning import tune_memory
+from ops.queries.explaining import explain
 from ops.queries.point import Point, point_at
 from ops.queries.replay import fold_up
 from ops.queries.whatif.change import ForkChanges
 from ops.queries.whatif.course import Happening, course_of
-from ops.queries.whatif.outcome import RunResults
+from ops.queries.whatif.outcome import Refusal, RunResults
 from ops.queries.whatif.run import VirtualRun
 from ops.queries.whatif.stage import OneWorld
 from projections.composed import composed
 from projections.evolve import evolve
+from projections.explanation.words import Explanation
 from projections.log_position import LogPosition
 from services.runtime.log_port import Entry
 
@@ -98,7 +100,14 @@ class Fork:
         tune_memory()
         stage = OneWorld(world, self._sequence)
         run = VirtualRun(stage, self.course, happenings, at=at, quantile=plan.quantile, step=self.step)
-        return run.run(on_progress=on_progress).results()
+        results = run.run(on_progress=on_progress).results()
+        return msgspec.structs.replace(results, refusals=self._refusals(run.now)) if plan.submitted else results
+
+    def _refusals(self, at: Millis) -> dict[str, Refusal]:
+        """Why those that were submitted at the fork wait, as far as they do: nobody can ask the log about them."""
+        keys = [one.workload for one in self.jobs if isinstance(one, WorkloadSubmitted)]
+        waiting = [found for key in keys if (found := self.world.workloads.get(key)) is not None and not found.admitted]
+        return {one.key: _refusal(explain(self.world, one, at, deep=False)) for one in waiting if not one.finished}
 
     def _behind(self) -> list[Happening]:
         """What comes behind the fork: facts that the fork has not folded."""
@@ -122,6 +131,10 @@ class Fork:
                 )
                 found.append(Happening(one.at + shift, fresh))
         return found
+
+
+def _refusal(found: Explanation) -> Refusal:
+    return Refusal(reason=found.reason, message=found.message, waits_for=found.waits_for, fix=found.fix)
 
 
 def play_all(

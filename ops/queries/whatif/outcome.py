@@ -35,6 +35,15 @@ class WorkloadOutcome(msgspec.Struct, kw_only=True, gc=False):
         return (self.admitted if self.admitted is not None else end) - self.submitted
 
 
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a workload is not let in, as `kuelog explain` says it of one that is there."""
+
+    reason: str = ""
+    message: str = ""
+    waits_for: tuple[str, ...] = ()
+    fix: str = ""
+
+
 class RunResults(msgspec.Struct, frozen=True, kw_only=True):
     """The results of one run."""
 
@@ -46,6 +55,8 @@ class RunResults(msgspec.Struct, frozen=True, kw_only=True):
     preemptions: int
     pairs: list[tuple[str, str, int]]
     """Who was preempted by whom, and how often: cluster queues of victim and preemptor."""
+    refusals: dict[str, Refusal] = {}
+    """Of those that were asked about and are not in at the end, by workload."""
 
 
 class Outcomes:

@@ -19,6 +19,9 @@ REASONS_OF = 100
 
 Containers = Sequence[Sequence[CardRequest]]
 
+NO_NODE_HAS_CARDS = "no node has cards"
+"""Of a flavor: no node that is ready bears its labels and has reported cards."""
+
 
 class CardRefusal(msgspec.Struct, frozen=True):
     """A pod finds no cards: why, and whether it would if nothing ran."""
@@ -42,7 +45,7 @@ def refusal(
             cards.summary_of(name).on, asked.containers, asked.init, pod, asked.sidecars
         ).refusals.items():
             counted[code] = counted.get(code, 0) + times
-    codes = ", ".join(f"{times} {code}" for code, times in sorted(counted.items())) or "no node has cards"
+    codes = ", ".join(f"{times} {code}" for code, times in sorted(counted.items())) or NO_NODE_HAS_CARDS
     looked_at = f", reasons of the first {REASONS_OF}" if len(names) > REASONS_OF else ""
     ever = any(
         fit_asking(on, asked.containers, asked.init, alone, asked.sidecars).shares is not None

@@ -19,7 +19,7 @@ from ops.cli.reference_pages import (
 )
 from ops.production.configuration.page import page as configuration_page
 from ops.sandbox.scenario.page import page as scenarios_page
-from projections.explanation.pending import FIXES, UNWRITTEN
+from projections.explanation.fixes import FIXES, UNWRITTEN
 from projections.unsupported import NOT_DONE, REFUSED_BEFORE
 from projections.workloads import lifecycle
 from services.queue_manager.enqueue import HELD_BACK

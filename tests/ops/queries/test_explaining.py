@@ -43,7 +43,7 @@ from ops.queries.near_words import near_rows
 from ops.queries.patience import Patience
 from ops.queries.point import NotOnTheLog, point_at
 from ops.sandbox.bench.day import played, small_day
-from projections.explanation.pending import UNWRITTEN
+from projections.explanation.fixes import UNWRITTEN
 from projections.explanation.quota_raise import raised
 from projections.explanation.redaction import Redaction
 from projections.explanation.words import Tier

@@ -4,6 +4,8 @@ from events.admission import SecondPassFailed, TopologyAssigned
 from events.control import ObjectRemoved
 from events.json_object import JsonObject
 from events.workload import EvictionOrdered, WorkloadDeleted
+from ops.queries.explaining import explain
+from projections.explanation.words import Tier
 from services.admitter.second_pass import second_passes
 from services.queue_manager.reconcile import reconcile
 from tests.cases.situation import played
@@ -117,6 +119,16 @@ def test_who_has_its_checks_and_finds_no_domain_says_that_a_topology_is_pending(
         "PendingDelayedTopologyRequests",
         "There are pending delayed topology requests",
     )
+
+
+def test_who_has_its_checks_and_finds_no_domain_is_told_so_and_not_to_wait_for_cards() -> None:
+    at = played({**WAITING, "nodes": {"x1": {"pool": "gpu", "cpu": 1}}})
+    found = explain(at.world, at.world.workloads["default/new"], at.now)
+    assert (found.tier, found.reason) == (Tier.TOPOLOGY, "PendingDelayedTopologyRequests")
+    assert found.message.endswith(
+        'topology "dc" doesn\'t allow to fit any of 1 pod(s). Total nodes: 1; excluded: resource "cpu": 1'
+    )
+    assert found.waits_for == ("its pods to be placed, tried again at 2026-01-01T00:00:01Z",)
 
 
 def test_who_was_kept_from_hosts_of_another_tree_gets_them_when_the_one_that_waited_for_them_is_gone() -> None:

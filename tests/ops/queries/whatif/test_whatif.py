@@ -1,8 +1,10 @@
 """Forks: without a change nothing changes, with one the right ones gain and lose; and nothing is invented."""
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from events.claims import DeviceClassMapping
 from events.control import ObjectRemoved
@@ -10,6 +12,7 @@ from events.quota import ClusterQueueObserved, CohortObserved, FlavorObserved, L
 from events.settings import SettingsObserved
 from events.topology import TopologyObserved
 from events.workload import WorkloadSubmitted
+from ops.cli.questions.whatif import show_estimate
 from ops.files.manifests import ManifestBroken
 from ops.queries.settings_change import BadChange
 from ops.queries.whatif.change import ChangedField, ForkChanges, submissions
@@ -245,6 +248,27 @@ def test_a_job_that_is_asked_about_gets_a_range(tmp_path: Path) -> None:
     assert found.queue == "queue-0" and found.flavors == ("default",)
     assert found.early is not None and found.late is not None and found.early <= found.late
     assert fork.point.at > BEGINS
+
+
+def test_a_job_that_would_not_get_in_is_told_why_and_what_would_let_it_in(tmp_path: Path) -> None:
+    entries, _ = played(large_day(20), cards=False)
+    file = tmp_path / "job.yaml"
+    for asked, reason, fix in (
+        (JOB.replace("queue-name: queue-0", "queue-name: nowhere"), "Misconfigured", "create the queue that is named"),
+        (JOB.replace('cpu: "1"', 'cpu: "100000"'), "ExceedsMaxQuota", "ask for less"),
+    ):
+        file.write_text(asked)
+        fork = Fork(entries, "+6h", ForkChanges())
+        jobs = submissions([file], fork.world, fork.point.at)
+        fork.submit(jobs)
+        told = play_all(fork, [RunPlan(name="likely", submitted=True), RunPlan(name="without")], lambda *_: None)
+        key = jobs[0].workload  # type: ignore[union-attr]
+        found = estimate(key, {"likely": told["likely"]}, told["without"], told["likely"])
+        assert found.early is None and found.refusal is not None
+        assert found.refusal.reason == reason and found.refusal.fix.startswith(fix)
+        text = StringIO()
+        show_estimate(found, fork, Console(file=text, width=200))
+        assert reason in text.getvalue() and "explain" not in text.getvalue()
 
 
 def test_a_job_without_a_queue_is_a_mistake(tmp_path: Path) -> None:
