@@ -6,6 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from projections.devices.annotations import allocated_cards, steering, terms
+from projections.devices.requests.admission_rule import WEBHOOK
+from projections.devices.vendors.chip_families import CHIPS
+from projections.devices.vendors.table import VENDORS
+
 ROOT = Path(__file__).parents[2]
 PAGES = [
     *sorted(path for path in (ROOT / "docs").rglob("*.md") if "schema" not in path.parts),
@@ -50,3 +55,26 @@ def test_the_symptoms_are_those_that_the_code_names() -> None:
     )
     named = set(REASON.findall((ROOT / "docs" / "symptoms.md").read_text(encoding="utf-8"))) - OBJECTS
     assert {one for one in named if f'"{one}"' not in code} == set()
+
+
+def test_the_page_of_cards_names_all_by_which_a_pod_asks_for_cards_and_chooses_among_them() -> None:
+    text = (ROOT / "docs" / "devices.md").read_text(encoding="utf-8")
+    section = text.partition("What a pod says")[2].partition("\n## ")[0]
+    words = {chip.word for chip in CHIPS}
+    of_vendors = {
+        name.replace(vendor.word, "CHIP") if vendor.word in words else name
+        for vendor in VENDORS
+        for name in (*vendor.resources.names(), *vendor.steering())
+    }
+    of_all = {
+        *(allocated_cards.CARD_POLICY, allocated_cards.NODE_POLICY, steering.SCORING_WEIGHTS, WEBHOOK),
+        *(terms.NUMA_BIND, terms.MODES, terms.SOFT_SPLIT_POD, terms.QUALITY, terms.CLASS, terms.LINKED),
+    }
+    by_domain = {name for name in of_vendors if all(f"`{part}`" in section for part in _domain_and_name(name))}
+    assert {name for name in of_vendors | of_all if f"`{name}" not in section} - by_domain == set()
+    assert {word for word in (*words, *steering.CARD_POLICIES) if f"`{word}`" not in section} == set()
+
+
+def _domain_and_name(key: str) -> tuple[str, str]:
+    domain, _, name = key.partition("/")
+    return f"{domain}/", name
