@@ -21,6 +21,8 @@ from ops.sandbox.scenario.page import page as scenarios_page
 from projections.explanation.pending import FIXES, UNWRITTEN
 from projections.unsupported import NOT_DONE, REFUSED_BEFORE
 from projections.workloads import lifecycle
+from services.jobs.kinds.elastic import may_be_elastic
+from services.jobs.kinds.table import KINDS, SERVING
 from services.queue_manager.enqueue import HELD_BACK
 
 ROOT = Path(__file__).parents[3]
@@ -109,3 +111,10 @@ def test_a_label_is_written_out_in_one_place() -> None:
         if path != Path(labels.__file__) and (found := keys_in(path) - besides)
     }
     assert elsewhere == {}
+
+
+def test_the_page_of_labels_names_each_kind_that_may_be_elastic() -> None:
+    said = next(one for one in labels.KNOWN if (one.key, one.form) == (labels.ELASTIC_JOB, labels.LabelForm.ANNOTATION))
+    assert {one.kind for one in (*KINDS, *SERVING.values()) if may_be_elastic(one)} == set(said.on.split(", ")) - {
+        "Workload"
+    }
