@@ -1,7 +1,9 @@
 """Pages lead to pages and anchors that exist, and name reasons that the code gives."""
 
+import ast
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,9 @@ from projections.devices.annotations import allocated_cards, steering, terms
 from projections.devices.requests.admission_rule import WEBHOOK
 from projections.devices.vendors.chip_families import CHIPS
 from projections.devices.vendors.table import VENDORS
+from services.applier.events import budget_events, cluster_events
+from services.applier.pods import forced_pods
+from services.watcher.pods import pod_groups
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -78,3 +83,37 @@ def test_the_page_of_cards_names_all_by_which_a_pod_asks_for_cards_and_chooses_a
 def _domain_and_name(key: str) -> tuple[str, str]:
     domain, _, name = key.partition("/")
     return f"{domain}/", name
+
+
+AT = {"with_news": 2, "_of_job": 3, "job_event": 4}
+"""Which argument of a call is the reason of an Event."""
+
+
+def reasons_of_events(path: Path) -> Iterator[str]:
+    for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+            continue
+        at = AT.get(call.func.id)
+        found = call.args[at : at + 1] if at is not None else []
+        found += [one.value for one in call.keywords if call.func.id == "News" and one.arg == "reason"]
+        for one in found:
+            if isinstance(one, ast.JoinedStr):
+                one = one.values[0]
+            if isinstance(one, ast.Name) and one.id.isupper():
+                module = import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+                yield getattr(module, one.id)
+            elif isinstance(one, ast.Constant):
+                yield one.value
+
+
+def test_the_page_of_what_people_see_names_every_kubernetes_event_that_is_published() -> None:
+    text = (ROOT / "docs" / "kubectl.md").read_text(encoding="utf-8")
+    section = text.partition("## Events")[2].partition("Not recorded are")[0]
+    sources = [*(ROOT / "projections").rglob("*.py"), *(ROOT / "services" / "applier").rglob("*.py")]
+    published = {reason for path in sources for reason in reasons_of_events(path)} | {
+        *(cluster_events.REFUSED, cluster_events.NOT_COMPOSED, forced_pods.REASON),
+        *(budget_events.REACHED, budget_events.RENEWED, budget_events.EXHAUSTED),
+        *(pod_groups.EXCESS, pod_groups.DISMISSED),
+    }
+    assert "Preempted" in published and "EvictedDueTo" in published
+    assert {reason for reason in published if f"`{reason}" not in section} == set()
