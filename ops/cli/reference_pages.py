@@ -64,7 +64,9 @@ that read them go on working. What a job waits for, in numbers: `kuelog explain`
 _REASONS_HEAD = """
 ## Reasons
 
-A reason that ends in `NotSupported` asks for what is not done yet ([limits.md](limits.md)).
+A reason that ends in `NotSupported` asks for what is not done yet ([limits.md](limits.md)). Beside those below, `Requeued` has the reason of the
+eviction (True where it queues again at once, False while it waits); `WaitingForReplacementPods` of who was evicted has it too, and so has
+`BlockedOnPreemptionGates` when that is over by an eviction.
 
 | condition | reason | it is | what to do |
 |---|---|---|---|
