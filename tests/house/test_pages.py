@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from events.api import check_controllers
+from projections.budgets.rates import CONTROLLER
 from projections.devices.annotations import allocated_cards, steering, terms
 from projections.devices.requests.admission_rule import WEBHOOK
 from projections.devices.vendors.chip_families import CHIPS
@@ -44,6 +46,24 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         target = (page.parent / name).resolve() if name else page
         assert target.exists(), link
         assert not anchor or anchor in set(anchors(target)), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_row_of_a_table_stands_without_its_head(page: Path) -> None:
+    """A row behind an empty line is no table to whoever draws the page."""
+    lines = ["", *page.read_text(encoding="utf-8").splitlines(), ""]
+    astray = [
+        row
+        for above, row, below in zip(lines, lines[1:], lines[2:], strict=False)
+        if row.startswith("| ") and not above.startswith("|") and not below.startswith("|-")
+    ]
+    assert astray == []
+
+
+def test_the_page_of_checks_names_each_controller_that_is_ours() -> None:
+    text = (ROOT / "docs" / "checks.md").read_text(encoding="utf-8")
+    ours = (CONTROLLER, check_controllers.PROVISIONING, check_controllers.MULTIKUEUE)
+    assert [one for one in ours if f"| `{one}` | kuelog: " not in text] == []
 
 
 def test_the_readme_shows_two_pictures_of_the_console_and_says_how_they_are_made() -> None:
