@@ -60,10 +60,11 @@ def test_no_row_of_a_table_stands_without_its_head(page: Path) -> None:
     assert astray == []
 
 
-def test_the_page_of_checks_names_each_controller_that_is_ours() -> None:
+def test_the_pages_of_checks_name_each_controller_that_is_ours() -> None:
     text = (ROOT / "docs" / "checks.md").read_text(encoding="utf-8")
+    concept = (ROOT / "docs" / "concepts" / "checks.md").read_text(encoding="utf-8")
     ours = (CONTROLLER, check_controllers.PROVISIONING, check_controllers.MULTIKUEUE)
-    assert [one for one in ours if f"| `{one}` | kuelog: " not in text] == []
+    assert [one for one in ours if f"| `{one}` | kuelog: " not in text or f"`{one}`" not in concept] == []
 
 
 def test_the_readme_shows_two_pictures_of_the_console_and_says_how_they_are_made() -> None:
