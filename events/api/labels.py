@@ -351,7 +351,11 @@ KNOWN = (
     ),
     Known(BUDGET_PRICES, _A, "AdmissionCheck", _YOU, "what budgets in money go by: prices an hour"),
     Known(
-        USER, _L, "jobs, pods, serving kinds, Workload", _YOU, "whose it is: the user whose share of a budget it counts in"
+        USER,
+        _L,
+        "jobs, pods, serving kinds, Workload",
+        _YOU,
+        "whose it is: the user whose share of a budget it counts in",
     ),
     Known(DEVICE_POLICY, _A, "ResourceFlavor", _YOU, "what the cards that are there mean beside the quota"),
     Known(CARD_CORDON, _A, "Node", _YOU, "UUIDs of cards that new pods are kept from"),

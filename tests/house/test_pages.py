@@ -67,6 +67,28 @@ def test_the_pages_of_checks_name_each_controller_that_is_ours() -> None:
     assert [one for one in ours if f"| `{one}` | kuelog: " not in text or f"`{one}`" not in concept] == []
 
 
+def test_every_option_that_a_page_gives_to_a_command_is_one_of_it() -> None:
+    text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    of_commands = dict(re.findall(r"\n## `(kuelog[^`]*)`\n(.*?)(?=\n## |\Z)", text, re.DOTALL))
+    told_of = [
+        page for page in PAGES if "decisions" not in page.parts and page.name not in ("commands.md", "CHANGELOG.md")
+    ]
+    unknown = [
+        (page.name, asked)
+        for page in told_of
+        for asked in re.findall(r"(?<!install )kuelog [a-z][^`#|;]*", page.read_text(encoding="utf-8").replace("\\\n", " "))
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", asked.splitlines()[0])
+        if not any(option in said for name, said in of_commands.items() if _is_about(asked, name))
+    ]
+    assert unknown == []
+
+
+def _is_about(asked: str, command: str) -> bool:
+    """Whether a command, or one above or below it, is what is asked; `pods` is `pod`, too."""
+    words, name = asked.split(), command.split()
+    return all(word.removesuffix("s") == part.removesuffix("s") for word, part in zip(words, name, strict=False))
+
+
 def test_the_readme_shows_two_pictures_of_the_console_and_says_how_they_are_made() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(re.findall(r"!\[[^\]]{10,}\]\(docs/pictures/console-\w+\.png\)", text)) == 2
