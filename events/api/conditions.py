@@ -35,6 +35,11 @@ CONDITIONS = (
     KnownCondition("Workload", "DeactivationTarget", "a rule is about to set it inactive"),
     KnownCondition("Workload", "Finished", "its job has ended, or will never run"),
     KnownCondition(
+        "Workload, ClusterQueue",
+        "SetAside",
+        "a service failed on it, or on the queue's tree, and goes on with all others",
+    ),
+    KnownCondition(
         "ClusterQueue, LocalQueue", "Active", "it takes workloads in; one message names all that is against it"
     ),
     KnownCondition(
@@ -48,12 +53,14 @@ CONDITIONS = (
         "its quota follows that of the clusters in which its workloads run; absent without the gate of that name, or a check of other clusters",
     ),
     KnownCondition("AdmissionCheck", "Active", "its controller works with it; set for kuelog's own controllers"),
+    KnownCondition("MultiKueueCluster", "Active", "it is connected"),
 )
 
 _Q, _A, _E, _P, _R, _F, _T = "QuotaReserved", "Admitted", "Evicted", "Preempted", "Requeued", "Finished", "Active"
-_B, _M = "WithinBudget", "MultiKueueManagerQuotaAutomation"
+_B, _M, _D, _S = "WithinBudget", "MultiKueueManagerQuotaAutomation", "DeactivationTarget", "SetAside"
 
 REASONS = (
+    KnownReason(_Q, "QuotaReserved", "it holds quota"),
     KnownReason(_Q, "PendingEvaluation", "it is in line and was not tried yet"),
     KnownReason(
         _Q,
@@ -141,17 +148,12 @@ REASONS = (
     KnownReason(_Q, "Deactivated", "`spec.active` of the Workload is false", "set it to true"),
     KnownReason(
         _Q,
-        "SetAside",
-        "a service failed on it, and goes on with all others",
-        "`kuelog explain` has the error; it is tried again when anything about it changes",
-    ),
-    KnownReason(
-        _Q,
         "Pending",
         "the older, broader word for what keeps it from quota (without the gate UnadmittedWorkloadsObservability)",
     ),
     KnownReason(_Q, "Inadmissible", "the older, broader word for Misconfigured and Suspended"),
     KnownReason(_Q, "Waiting", "the older, broader word for WaitingForPodsReady"),
+    KnownReason(_A, "Admitted", "it may run"),
     KnownReason(_A, "NoReservation", "it has no quota"),
     KnownReason(
         _A,
@@ -164,6 +166,13 @@ REASONS = (
     KnownReason("PodsReady", "Recovered", "they are ready again"),
     KnownReason("PodsReady", "WaitForStart", "its pods were never all ready since its admission"),
     KnownReason("PodsReady", "WaitForRecovery", "they were, and are not any more"),
+    KnownReason(
+        "WaitingForReplacementPods",
+        "PodsFailed",
+        "pods have failed; of who was evicted it has the reason of that",
+        "make pods of the same shape",
+    ),
+    KnownReason("WaitingForReplacementPods", "PodsReady", "none has to be replaced any more"),
     KnownReason(_E, "Preempted", "it makes room for another", "`kuelog explain` says for whom and by which rule"),
     KnownReason(
         _E,
@@ -185,6 +194,8 @@ REASONS = (
         _E, "LocalQueueStopped", "the LocalQueue was stopped with HoldAndDrain", "`kuelog resume localqueue NAME`"
     ),
     KnownReason(_E, "NodeFailures", "a node or a card under it has failed"),
+    KnownReason(_E, "DevicesRefused", "it has quota, and no cards can be given to it"),
+    KnownReason(_E, "FlavorMigration", "a better flavor has room for it: it goes on there"),
     KnownReason(_E, "Deactivated", "somebody has set `spec.active` of the Workload to false", "set it to true"),
     KnownReason(
         _E,
@@ -204,6 +215,15 @@ REASONS = (
         "a check said Rejected",
         "its message is in `status.admissionChecks`; then set `spec.active` to true",
     ),
+    KnownReason(
+        _E,
+        "DeactivatedDueToEvictedOnManagerCluster",
+        "it is a copy, and the manager of other clusters has evicted the workload that it is a copy of",
+    ),
+    KnownReason(_D, "MaximumExecutionTimeExceeded", "it ran for longer than its own limit"),
+    KnownReason(_D, "RequeuingLimitExceeded", "it came back too often without getting ready"),
+    KnownReason(_D, "AdmissionCheck", "a check said Rejected"),
+    KnownReason(_D, "EvictedOnManagerCluster", "it is a copy, and was evicted where it comes from"),
     KnownReason(_E, "WorkloadDeleted", "somebody deletes its Workload; it stops first and is let in anew"),
     KnownReason(
         _E, "NoMatchingWorkload", "its job asks for other pods than it was let in with; it stops and is let in anew"
@@ -220,6 +240,20 @@ REASONS = (
     KnownReason(_F, "Failed", "its job has failed"),
     KnownReason(_F, "FailedToStart", "its checks contradict the job", "the message names check, pod set and key"),
     KnownReason(_F, "OwnerNotFound", "its job is gone, or owns it no longer"),
+    KnownReason(
+        _F,
+        "OutOfSync",
+        "it was made before its job, and the job has other pods",
+        "make it anew with the pods of the job",
+    ),
+    KnownReason(_F, "WorkloadSliceReplaced", "the next Workload of its elastic job has taken its place"),
+    KnownReason(
+        _S,
+        "DecisionFailed",
+        "a service failed on it, and leaves it alone",
+        "`kuelog explain` has the error; it is tried again when anything about it changes",
+    ),
+    KnownReason(_S, "TakenUpAgain", "something has changed, and it is tried again"),
     KnownReason(_T, "Ready", "it takes workloads in"),
     KnownReason(_T, "Stopped", "somebody has stopped it", "`kuelog resume clusterqueue NAME`"),
     KnownReason(_T, "Terminating", "somebody has deleted it, and it is still in use"),
@@ -235,6 +269,70 @@ REASONS = (
         _T, "AdmissionCheckInactive", "an AdmissionCheck that it names is not active", "look at that check's condition"
     ),
     KnownReason(_T, "TopologyNotFound", "the Topology of one of its flavors does not exist", "create it"),
+    KnownReason(
+        _T,
+        "MultipleMultiKueueAdmissionChecks",
+        "it names several checks of other clusters",
+        "leave one",
+    ),
+    KnownReason(
+        _T,
+        "MultiKueueAdmissionCheckAppliedPerFlavor",
+        "it asks for its check of other clusters with some flavors only",
+        "take `onFlavors` away",
+    ),
+    KnownReason(
+        _T,
+        "MultiKueueWithProvisioningRequest",
+        "it names a check of other clusters and one of the cluster autoscaler",
+        "leave one of the two",
+    ),
+    KnownReason(_T, "ClusterQueueDoesNotExist", "of a LocalQueue: its ClusterQueue is not there", "create it"),
+    KnownReason(
+        _T,
+        "ClusterQueueIsInactive",
+        "of a LocalQueue: its ClusterQueue takes nothing in",
+        "look at that queue's condition",
+    ),
+    KnownReason(_T, "Active", "of a check or a MultiKueueCluster: it can be used"),
+    KnownReason(
+        _T,
+        "SomeActiveClusters",
+        "of a check: some of its clusters are missing or not connected",
+        "its message names them",
+    ),
+    KnownReason(
+        _T, "NoUsableClusters", "of a check: all of its clusters are missing or not connected", "its message names them"
+    ),
+    KnownReason(_T, "BadConfig", "of a check: its MultiKueueConfig is missing", "create it"),
+    KnownReason(
+        _T,
+        "ClientConnectionFailed",
+        "of a MultiKueueCluster: it does not answer, or refuses access",
+        "its message says what is wrong; it is tried again by itself",
+    ),
+    KnownReason(
+        _T,
+        "BadKubeConfig",
+        "of a MultiKueueCluster: its kubeconfig is not there or can't be read",
+        "its message says why",
+    ),
+    KnownReason(
+        _T,
+        "InsecureKubeConfig",
+        "of a MultiKueueCluster: its kubeconfig names files, programs, or skips checks",
+        "have it hold a token and the authority in itself",
+    ),
+    KnownReason(
+        _T, "BadClusterProfile", "of a MultiKueueCluster: its ClusterProfile gives no access", "its message says why"
+    ),
+    KnownReason(_T, "BadRestConfig", "of a MultiKueueCluster: what its ClusterProfile says may not be used"),
+    KnownReason(
+        _T,
+        "MultiKueueClusterProfileFeatureDisabled",
+        "of a MultiKueueCluster: it names a ClusterProfile",
+        "`featureGates: {MultiKueueClusterProfile: true}`",
+    ),
     KnownReason(
         _T,
         "BadParametersRef",

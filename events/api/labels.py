@@ -148,7 +148,7 @@ KNOWN = (
     Known(
         ADMISSION_GATED_BY,
         _A,
-        "jobs",
+        "jobs, pods, serving kinds, Workload",
         _YOU,
         "names of gates, apart by commas: it does not join the queue while one is left",
     ),
@@ -163,7 +163,7 @@ KNOWN = (
     Known(
         ELASTIC_JOB,
         _A,
-        "Job, RayCluster, Workload",
+        "Job, RayCluster, RayJob, RayService, Workload",
         _BOTH,
         "`true`: the job may change its size while it runs; kuelog writes it on its Workloads",
     ),
@@ -239,10 +239,10 @@ KNOWN = (
     Known(POD_SUSPENDING_PARENT, _A, "pods", _BOTH, "the kind that made the pod and makes another when it is gone"),
     Known(
         PREBUILT_WORKLOAD_NAME,
-        _L,
-        "jobs, pods of a LeaderWorkerSet",
+        _E,
+        "jobs, pods",
         _BOTH,
-        "on a job: the Workload, made before it, in which it is to run; on pods: that of their group, by which Kueue finds it at a take-over",
+        "the Workload, made before it, in which it is to run (on pods as a label); on pods of serving kinds that of their group, by which Kueue finds it at a take-over",
     ),
     Known(ROLE_HASH, _A, "pods", _OURS, "a digest of the pod's shape: pods of one role are one pod set"),
     Known(MULTIKUEUE_ORIGIN, _L, "Workloads and jobs in other clusters", _OURS, "which manager has made them there"),
@@ -313,7 +313,7 @@ KNOWN = (
         _OURS,
         "the object stays until nothing needs it",
     ),
-    Known(NEVER_PREEMPT, _E, "jobs, pods, Workload", _YOU, "it is never preempted"),
+    Known(NEVER_PREEMPT, _E, "jobs, pods, serving kinds, Workload", _YOU, "`true`: it is never preempted"),
     Known(
         MINIMUM_RUNTIME, _A, "ClusterQueue", _YOU, "its workloads are not preempted before they have run for so long"
     ),
@@ -350,10 +350,22 @@ KNOWN = (
         "what was approved of on top of its budget; `kuelog budget approve` writes it",
     ),
     Known(BUDGET_PRICES, _A, "AdmissionCheck", _YOU, "what budgets in money go by: prices an hour"),
-    Known(USER, _L, "jobs, pods, Workload", _YOU, "whose it is: the user whose share of a budget it counts in"),
+    Known(
+        USER,
+        _L,
+        "jobs, pods, serving kinds, Workload",
+        _YOU,
+        "whose it is: the user whose share of a budget it counts in",
+    ),
     Known(DEVICE_POLICY, _A, "ResourceFlavor", _YOU, "what the cards that are there mean beside the quota"),
     Known(CARD_CORDON, _A, "Node", _YOU, "UUIDs of cards that new pods are kept from"),
-    Known(DECISION, _A, "jobs, Workload", _OURS, "which decision of the log it bears"),
+    Known(
+        DECISION,
+        _A,
+        "jobs, Workload, PodTemplates and ProvisioningRequests of checks",
+        _OURS,
+        "which decision of the log it bears",
+    ),
     Known(
         ESTIMATE,
         _A,

@@ -21,8 +21,9 @@ CONFIGURATION, CONDITIONS_PAGE = DOCS / "configuration.md", DOCS / "conditions.m
 SCENARIOS = DOCS / "scenarios.md"
 _LABELS_HEAD = """# Labels, annotations, finalizers and gates
 
-All of Kueue's and kuelog's that are read or written, on which objects, and by whom. HAMi's stand in
-[devices.md](devices.md). This page is made by `python -m ops.cli.reference_pages`.
+All of Kueue's and kuelog's that are read or written, on which objects, and by whom; an example of each of kuelog's own that you write
+stands in the [rules](rules/README.md#annotations). HAMi's stand in [devices.md](devices.md#what-a-pod-says). This page is made by
+`python -m ops.cli.reference_pages`.
 
 | key | as | on | written by | what it says |
 |---|---|---|---|---|
@@ -65,7 +66,9 @@ that read them go on working. What a job waits for, in numbers: `kuelog explain`
 _REASONS_HEAD = """
 ## Reasons
 
-A reason that ends in `NotSupported` asks for what is not done yet ([limits.md](limits.md)).
+A reason that ends in `NotSupported` asks for what is not done yet ([limits.md](limits.md)). Beside those below, `Requeued` has the reason of the
+eviction (True where it queues again at once, False while it waits); `WaitingForReplacementPods` of who was evicted has it too, and so has
+`BlockedOnPreemptionGates` when that is over by an eviction.
 
 | condition | reason | it is | what to do |
 |---|---|---|---|

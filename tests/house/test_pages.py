@@ -1,10 +1,22 @@
 """Pages lead to pages and anchors that exist, and name reasons that the code gives."""
 
+import ast
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from events.api import check_controllers
+from projections.budgets.rates import CONTROLLER
+from projections.devices.annotations import allocated_cards, steering, terms
+from projections.devices.requests.admission_rule import WEBHOOK
+from projections.devices.vendors.chip_families import CHIPS
+from projections.devices.vendors.table import VENDORS
+from services.applier.events import budget_events, cluster_events
+from services.applier.pods import forced_pods
+from services.watcher.pods import pod_groups
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -46,6 +58,49 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert not anchor or anchor in set(anchors(target)), link
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_row_of_a_table_stands_without_its_head(page: Path) -> None:
+    """A row behind an empty line is no table to whoever draws the page."""
+    lines = ["", *page.read_text(encoding="utf-8").splitlines(), ""]
+    astray = [
+        row
+        for above, row, below in zip(lines, lines[1:], lines[2:], strict=False)
+        if row.startswith("| ") and not above.startswith("|") and not below.startswith("|-")
+    ]
+    assert astray == []
+
+
+def test_the_pages_of_checks_name_each_controller_that_is_ours() -> None:
+    text = (ROOT / "docs" / "checks.md").read_text(encoding="utf-8")
+    concept = (ROOT / "docs" / "concepts" / "checks.md").read_text(encoding="utf-8")
+    ours = (CONTROLLER, check_controllers.PROVISIONING, check_controllers.MULTIKUEUE)
+    assert [one for one in ours if f"| `{one}` | kuelog: " not in text or f"`{one}`" not in concept] == []
+
+
+def test_every_option_that_a_page_gives_to_a_command_is_one_of_it() -> None:
+    text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    of_commands = dict(re.findall(r"\n## `(kuelog[^`]*)`\n(.*?)(?=\n## |\Z)", text, re.DOTALL))
+    told_of = [
+        page for page in PAGES if "decisions" not in page.parts and page.name not in ("commands.md", "CHANGELOG.md")
+    ]
+    unknown = [
+        (page.name, asked)
+        for page in told_of
+        for asked in re.findall(
+            r"(?<!install )kuelog [a-z][^`#|;]*", page.read_text(encoding="utf-8").replace("\\\n", " ")
+        )
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", asked.splitlines()[0])
+        if not any(option in said for name, said in of_commands.items() if _is_about(asked, name))
+    ]
+    assert unknown == []
+
+
+def _is_about(asked: str, command: str) -> bool:
+    """Whether a command, or one above or below it, is what is asked; `pods` is `pod`, too."""
+    words, name = asked.split(), command.split()
+    return all(word.removesuffix("s") == part.removesuffix("s") for word, part in zip(words, name, strict=False))
+
+
 def test_the_readme_shows_two_pictures_of_the_console_and_says_how_they_are_made() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(re.findall(r"!\[[^\]]{10,}\]\(docs/pictures/console-\w+\.png\)", text)) == 2
@@ -80,3 +135,60 @@ def test_fields_labels_and_variables_that_pages_name_are_known_to_the_code() -> 
     assert len(told) > 400
     unknown = {(page, one) for page, one in told if one not in code and one.lower() not in known}
     assert {(page, one) for page, one in unknown if one not in OF_OTHERS | OF_TESTS} == set()
+
+
+def test_the_page_of_cards_names_all_by_which_a_pod_asks_for_cards_and_chooses_among_them() -> None:
+    text = (ROOT / "docs" / "devices.md").read_text(encoding="utf-8")
+    section = text.partition("What a pod says")[2].partition("\n## ")[0]
+    words = {chip.word for chip in CHIPS}
+    of_vendors = {
+        name.replace(vendor.word, "CHIP") if vendor.word in words else name
+        for vendor in VENDORS
+        for name in (*vendor.resources.names(), *vendor.steering())
+    }
+    of_all = {
+        *(allocated_cards.CARD_POLICY, allocated_cards.NODE_POLICY, steering.SCORING_WEIGHTS, WEBHOOK),
+        *(terms.NUMA_BIND, terms.MODES, terms.SOFT_SPLIT_POD, terms.QUALITY, terms.CLASS, terms.LINKED),
+    }
+    by_domain = {name for name in of_vendors if all(f"`{part}`" in section for part in _domain_and_name(name))}
+    assert {name for name in of_vendors | of_all if f"`{name}" not in section} - by_domain == set()
+    assert {word for word in (*words, *steering.CARD_POLICIES) if f"`{word}`" not in section} == set()
+
+
+def _domain_and_name(key: str) -> tuple[str, str]:
+    domain, _, name = key.partition("/")
+    return f"{domain}/", name
+
+
+AT = {"with_news": 2, "_of_job": 3, "job_event": 4}
+"""Which argument of a call is the reason of an Event."""
+
+
+def reasons_of_events(path: Path) -> Iterator[str]:
+    for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+            continue
+        at = AT.get(call.func.id)
+        found = call.args[at : at + 1] if at is not None else []
+        found += [one.value for one in call.keywords if call.func.id == "News" and one.arg == "reason"]
+        for one in found:
+            if isinstance(one, ast.JoinedStr):
+                one = one.values[0]
+            if isinstance(one, ast.Name) and one.id.isupper():
+                module = import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+                yield getattr(module, one.id)
+            elif isinstance(one, ast.Constant):
+                yield one.value
+
+
+def test_the_page_of_what_people_see_names_every_kubernetes_event_that_is_published() -> None:
+    text = (ROOT / "docs" / "kubectl.md").read_text(encoding="utf-8")
+    section = text.partition("## Events")[2].partition("Not recorded are")[0]
+    sources = [*(ROOT / "projections").rglob("*.py"), *(ROOT / "services" / "applier").rglob("*.py")]
+    published = {reason for path in sources for reason in reasons_of_events(path)} | {
+        *(cluster_events.REFUSED, cluster_events.NOT_COMPOSED, forced_pods.REASON),
+        *(budget_events.REACHED, budget_events.RENEWED, budget_events.EXHAUSTED),
+        *(pod_groups.EXCESS, pod_groups.DISMISSED),
+    }
+    assert "Preempted" in published and "EvictedDueTo" in published
+    assert {reason for reason in published if f"`{reason}" not in section} == set()

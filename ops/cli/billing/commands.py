@@ -36,7 +36,7 @@ def bill(
     group_by: Annotated[
         list[str] | None,
         typer.Option(
-            help="tenant, account, cost-center, queue, local-queue, cohort, flavor, model, node, card, workload or job; several by comma."
+            help="tenant, account, cost-center, queue, local-queue, cohort, flavor, model, node, card, resource, workload, uid or job; several by comma."
         ),
     ] = None,
     tenant: Tenant = "",

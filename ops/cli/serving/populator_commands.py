@@ -14,6 +14,7 @@ from ops.production.populator import Population, WantedQueue, keep_populated, po
 from ops.terminal.console import terminal
 from ops.terminal.endings import complain
 from services.runtime.cluster_port import ObjectMissing
+from services.validation.fields.names import why_no_label_value, why_no_subdomain, why_not_qualified
 
 console = terminal(soft_wrap=True)
 
@@ -35,7 +36,7 @@ def populator(
     Example: kuelog populator --local-queue-name default --namespace-selector queues=yes
     """
     with known_failures() as outcome:
-        population = Population(name=local_queue_name, namespaces=_selector(namespace_selector))
+        population = Population(name=_name(local_queue_name), namespaces=_selector(namespace_selector))
         if once or dry_run:
             outcome.code = _once(population, (kubeconfig, context), dry_run=dry_run)
         else:
@@ -71,8 +72,18 @@ async def _kept(population: Population, where: tuple[str, str]) -> None:
         await client.close()
 
 
+def _name(text: str) -> str:
+    for problem in why_no_subdomain(text):
+        raise typer.BadParameter(f"--local-queue-name: {text!r} is no name: {problem}")
+    return text
+
+
 def _selector(text: str) -> LabelSelector | None:
     labels = key_values("--namespace-selector", text, may_be_empty=True)
+    for key, value in labels.items():
+        # `==` and `!=` of kubectl would be read as part of a name, and choose no namespace at all.
+        for problem in (*why_not_qualified(key), *why_no_label_value(value)):
+            raise typer.BadParameter(f"--namespace-selector: '{key}={value}' is no label: {problem}")
     return LabelSelector(labels=labels) if labels else None
 
 

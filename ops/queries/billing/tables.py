@@ -5,9 +5,11 @@ from fractions import Fraction
 
 from rich.console import Console
 
+from events.billing import PriceListSet
 from events.event import Millis
 from events.timestamp import format_timestamp
 from ops.queries.billing.card_sums import by_flavor, money
+from ops.queries.billing.window_rows import DAYS
 from ops.terminal.legible import legible
 from ops.terminal.table import FittingTable, TableColumn, number
 from projections.billing.cards.card_book import Part
@@ -17,7 +19,7 @@ from projections.billing.lines.lent_quota import lent_costs
 from projections.billing.lines.totals import Bill, Totals, sum_up
 from projections.billing.lines.unused_capacity import unused_costs
 from projections.billing.terms.money import quotient, to_minor
-from projections.billing.terms.prices import PriceList
+from projections.billing.terms.prices import UNUSED, PriceList
 from projections.billing.terms.resource_unit import unit_of
 
 _GIB = 1024
@@ -146,7 +148,13 @@ def show_waste(ledger: Ledger, console: Console) -> None:
     console.print(table)
 
 
-_WORDS_OF_SOME = {"class": "priority_class", "resource": "resource", "flavor label": "flavor_label", "window": "window"}
+_WORDS_OF_SOME = {
+    "class": "priority_class",
+    "resource": "resource",
+    "device class": "device_class",
+    "flavor label": "flavor_label",
+    "window": "window",
+}
 """Words by which few lists price: their column is there only where one does."""
 
 
@@ -163,12 +171,29 @@ def show_prices(ledger: Ledger, console: Console) -> None:
         more = {
             title: word for title, word in _WORDS_OF_SOME.items() if any(getattr(price, word) for price in event.prices)
         }
-        table = _table("", ("meter", "flavor", "model", "tenant", *more), ("price an hour",))
+        unused = ("paid by",) if any(price.meter in UNUSED for price in event.prices) else ()
+        table = _table("", ("meter", "flavor", "model", "tenant", *more, *unused), ("price an hour",))
         for price in event.prices:
-            words = (str(getattr(price, word)) for word in more.values())
+            words = [str(getattr(price, word)) for word in more.values()]
+            words += [price.spread if price.meter in UNUSED else ""] if unused else []
             table.add(price.meter, price.flavor, price.model, price.tenant, *words, price.unit_price)
         console.print(table)
+        _show_windows(event, console)
         show_terms(one, console)
+
+
+def _show_windows(event: PriceListSet, console: Console) -> None:
+    for one in event.windows:
+        days = "every day" if len(one.days) == len(DAYS) else ", ".join(DAYS[day] for day in one.days)
+        hours = f"{_of_day(one.begin)} to {_of_day(one.end)}, {days}, by the clocks of {one.zone}"
+        console.print(f"{legible(one.name)}: {hours}", highlight=False)
+    if event.tags:
+        console.print(f"tags: {legible(', '.join(event.tags))}", highlight=False)
+
+
+def _of_day(at: Millis) -> str:
+    minutes = at // 60_000
+    return f"{minutes // 60:02d}:{minutes % 60:02d}"
 
 
 def _currencies(one: PriceList) -> str:

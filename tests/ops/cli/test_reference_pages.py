@@ -2,6 +2,8 @@
 
 import ast
 import re
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 from events.api import labels
@@ -20,8 +22,12 @@ from ops.cli.reference_pages import (
 from ops.production.configuration.page import page as configuration_page
 from ops.sandbox.scenario.page import page as scenarios_page
 from projections.explanation.fixes import FIXES, UNWRITTEN
+from projections.folds.set_aside import SET_ASIDE
+from projections.set_aside.records import LEFT_ALONE
 from projections.unsupported import NOT_DONE, REFUSED_BEFORE
 from projections.workloads import lifecycle
+from services.jobs.kinds.elastic import may_be_elastic
+from services.jobs.kinds.table import KINDS, SERVING
 from services.queue_manager.enqueue import HELD_BACK
 
 ROOT = Path(__file__).parents[3]
@@ -100,14 +106,14 @@ def test_every_reason_of_the_page_is_given_by_the_code_and_none_is_missing() -> 
     assembled = {"ClusterQueueStopped", "LocalQueueStopped"}
     parts = {one.removeprefix("DeactivatedDueTo") for one in named - assembled}
     assert {one for one in parts if f'"{one}"' not in code} == set()
-    not_shown = {"Backoff", "TreeSplit", UNWRITTEN, lifecycle.WAITING_FOR_PODS}
+    not_shown = {"Backoff", "TreeSplit", UNWRITTEN, lifecycle.WAITING_FOR_PODS, LEFT_ALONE}
     assert (set(FIXES) | HELD_BACK) - set(NOT_DONE) - set(REFUSED_BEFORE) - not_shown - named == set()
 
 
 def test_every_condition_of_a_workload_is_on_the_page() -> None:
     types = {
         value
-        for name, value in vars(lifecycle).items()
+        for name, value in (*vars(lifecycle).items(), ("SET_ASIDE", SET_ASIDE))
         if name.isupper()
         and isinstance(value, str)
         and name not in ("OBJECT_DELETED", "OTHER_PODS", "EVICTED_ON_MANAGER")
@@ -129,3 +135,57 @@ def test_a_label_is_written_out_in_one_place() -> None:
         if path != Path(labels.__file__) and (found := keys_in(path) - besides)
     }
     assert elsewhere == {}
+
+
+def test_the_page_of_labels_names_each_kind_that_may_be_elastic() -> None:
+    said = next(one for one in labels.KNOWN if (one.key, one.form) == (labels.ELASTIC_JOB, labels.LabelForm.ANNOTATION))
+    assert {one.kind for one in (*KINDS, *SERVING.values()) if may_be_elastic(one)} == set(said.on.split(", ")) - {
+        "Workload"
+    }
+
+
+SAID_BY = {
+    "ActiveCondition": (None, 1),
+    "true_condition": (0, 1),
+    "condition_at": (0, 2),
+    "EvictionOrdered": (None, "reason"),
+    "KubeConfigRefused": (None, 0),
+    "_show": (None, 1),
+}
+"""Calls that make a condition: which argument is its type, where it is said there, and which its reason."""
+
+
+def test_every_condition_and_reason_that_the_code_writes_out_is_on_the_page() -> None:
+    """Both by their names in the code: what a call is handed through is written out where it begins."""
+    types, reasons = {one.type for one in CONDITIONS}, {one.reason for one in REASONS}
+    sources = [path for floor in ("projections", "services") for path in (ROOT / floor).rglob("*.py")]
+    said = [found for path in sources for found in conditions_said(path)]
+    assert ("SetAside", "DecisionFailed") in said and (None, "ClusterQueueIsInactive") in said
+    assert {kind for kind, _ in said if kind is not None} - types == set()
+    assert {reason for _, reason in said if reason is not None} - reasons - {INACTIVE} == set()
+
+
+INACTIVE = "Inactive"
+"""Of a check of somebody else's: its condition is not ours to write."""
+
+
+def conditions_said(path: Path) -> Iterator[tuple[str | None, str | None]]:
+    for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(call, ast.Call):
+            continue
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if name in SAID_BY:
+            kind, reason = (written_out(path, argument(call, at)) for at in SAID_BY[name])
+            yield kind, reason
+
+
+def argument(call: ast.Call, at: int | str | None) -> ast.expr | None:
+    if isinstance(at, str):
+        return next((one.value for one in call.keywords if one.arg == at), None)
+    return call.args[at] if at is not None and at < len(call.args) else None
+
+
+def written_out(path: Path, value: ast.expr | None) -> str | None:
+    if isinstance(value, ast.Name) and value.id.isupper():
+        return str(getattr(import_module(".".join(path.relative_to(ROOT).with_suffix("").parts)), value.id))
+    return value.value if isinstance(value, ast.Constant) else None

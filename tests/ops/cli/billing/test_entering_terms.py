@@ -90,6 +90,29 @@ def test_a_month_in_another_currency_with_accounts_and_terms(data: str, tmp_path
     assert "What unused card memory costs" in text
 
 
+def test_the_list_of_prices_tells_each_from_all_others_that_are_entered_with_it(data: str, tmp_path: Path) -> None:
+    prices = """
+name: several
+currency: EUR
+from: 2026-01-01
+charges: [usage]
+tags: [team]
+windows:
+- {name: night, zone: Europe/Berlin, from: "22:00", to: "06:00", days: [Sat, Sun]}
+prices:
+- {meter: device, price: "1.20"}
+- {meter: device, deviceClass: gpu.example.com, price: "2.50"}
+- {meter: idle, price: "1", spread: none}
+- {meter: memory, window: night, price: "3"}
+"""
+    assert told("price", "set", "-f", written(tmp_path, "prices.yaml", prices), "--data", data)[0] == 0
+    text = told("price", "list", "--data", data)[1]
+    rows = [line.split() for line in text.splitlines()]
+    assert ["device", "1.20"] in rows and ["device", "gpu.example.com", "2.50"] in rows
+    assert ["idle", "none", "1"] in rows and ["memory", "night", "3"] in rows
+    assert "night: 22:00 to 06:00, Sat, Sun, by the clocks of Europe/Berlin" in text and "tags: team" in text
+
+
 def month_of(data: str) -> tuple[str, ...]:
     """The month in which the run lies, as options."""
     since = json.loads(told("bill", "--data", data, "-o", "json")[1])["since"]
