@@ -4,7 +4,7 @@ from typing import Any
 
 import yaml
 
-from events.api.check_controllers import PROVISIONING
+from events.api.check_controllers import MULTIKUEUE, PROVISIONING
 from events.device import NodeUsageObserved
 from events.json_object import JsonObject
 from events.quantity import to_units
@@ -34,7 +34,10 @@ def played(case: JsonObject) -> CaseWorld:
                 "namespaces": [{"metadata": {"name": NAMESPACE}}],
                 "topologies": [_topology(name, levels) for name, levels in (case.get("topologies") or {}).items()],
                 "nodes": [_node(name, spec) for name, spec in (case.get("nodes") or {}).items()],
-                "admission_checks": [_autoscaler(name) for name in case.get("autoscalers") or ()],
+                "admission_checks": [
+                    *(_check(name, PROVISIONING) for name in case.get("autoscalers") or ()),
+                    *(_check(name, MULTIKUEUE) for name in case.get("other_clusters") or ()),
+                ],
                 "resource_flavors": [
                     _flavor(name, spec) for name, spec in (case.get("flavors") or {"default": {}}).items()
                 ],
@@ -129,8 +132,9 @@ def _node(name: str, spec: JsonObject) -> JsonObject:
     }
 
 
-def _autoscaler(name: str) -> JsonObject:
-    return {"metadata": {"name": name}, "spec": {"controllerName": PROVISIONING}}
+def _check(name: str, controller: str) -> JsonObject:
+    active = {"type": "Active", "status": "True"}
+    return {"metadata": {"name": name}, "spec": {"controllerName": controller}, "status": {"conditions": [active]}}
 
 
 def _leave(at: CaseWorld, running: JsonObject) -> None:

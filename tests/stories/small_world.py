@@ -149,8 +149,9 @@ def job(
     priority: int = 0,
     queue: str = "lq",
     at: int = 0,
+    cards: int = 1,
 ) -> WorkloadSubmitted:
-    shape = PodShape(containers=(ContainerShape(name="main", limits={GPU: 1, MEMORY: memory, CORES: cores}),))
+    shape = PodShape(containers=(ContainerShape(name="main", limits={GPU: cards, MEMORY: memory, CORES: cores}),))
     return WorkloadSubmitted(
         workload=f"team/{name}",
         uid=f"uid-{name}",

@@ -366,6 +366,17 @@ def test_pods_that_find_no_domain_are_told_the_nearest_of_each_level_with_the_ca
     ]
 
 
+def test_pods_that_ask_for_several_cards_each_are_told_how_many_slices_and_how_much_of_them_is_missing() -> None:
+    story = racked(host("a", "r1", cards=2), host("b", "r2", cards=2))
+    story.told(asking("first", cards=2)).decided()
+    story.told(asking("wide", count=3, cards=2)).decided()
+    found = told(story, "team/wide")
+    assert found.domains is not None
+    rack, *_ = found.domains.domains
+    assert rack.cards is not None
+    assert (rack.pods, rack.cards.pods, rack.cards.cards, rack.cards.memory) == (1, 1, 4, 80_000)
+
+
 def test_pods_that_no_domain_ever_holds_are_the_spec_s_fault_and_told_what_is_short_there() -> None:
     story = racked(host("a", "r1"), host("b", "r2"))
     story.told(asking("wide", count=2)).decided()

@@ -31,7 +31,7 @@ def node(place: str, levels: Sequence[str], found: Any) -> NodeObserved:
     return NodeObserved(
         name=about.get("name", f"node-{place}"),
         labels={**labels, **about.get("labels", {})},
-        taints=(Taint(key=taint, value="yes", effect=Effect.NO_SCHEDULE),) if taint else (),
+        taints=(_taint(taint),) if taint else (),
         ready=about.get("ready", True),
         unschedulable=about.get("unschedulable", False),
         allocatable={"pods": 110, **extra},
@@ -111,6 +111,13 @@ def hosts(**pods: int) -> TopologyAssignment:
     """So many pods on each host."""
     domains = tuple(TopologyDomain(values=(host,), count=count) for host, count in pods.items())
     return TopologyAssignment(levels=(HOSTNAME,), domains=domains)
+
+
+def _taint(said: str | Mapping[str, str]) -> Taint:
+    """`spot`, or `{key: spot, effect: NoExecute}`."""
+    if isinstance(said, str):
+        return Taint(key=said, value="yes", effect=Effect.NO_SCHEDULE)
+    return Taint(key=said["key"], value="yes", effect=Effect(said["effect"]))
 
 
 def _has(key: str, value: str) -> Requirement:

@@ -98,6 +98,16 @@ def test_flavors_see_only_their_own_pods_where_the_gate_is_off() -> None:
     assert (centre.free(ONE), centre.free(TWO)) == ([6, 8, 8], [8, 8, 8])
 
 
+def test_flavors_whose_leaves_are_wider_than_hosts_count_their_own_pods_and_no_others() -> None:
+    centre = DataCentre()
+    centre.topologies["dc"] = TopologyObserved(name="dc", levels=("rack",))
+    centre.nodes["x1"] = replace(centre.nodes["x1"], labels={"rack": "r1"})
+    levels = TopologyAssignment(levels=("rack",), domains=(TopologyDomain(values=("r1",), count=2),))
+    held = TopologyPlacement(flavor=ONE, requests={"cpu": 1}, assignment=levels)
+    centre.usage.charge("old", [PodSetAssignment(name="main", count=2, topology=held)])
+    assert (centre.free(ONE), centre.free(TWO)) == ([6], [8])
+
+
 def test_a_node_that_changes_comes_or_goes_changes_what_is_free_and_an_undo_brings_it_back() -> None:
     centre = DataCentre()
     centre.free(ONE)

@@ -55,6 +55,20 @@ def two_racks() -> Story:
     return racked(host("a", "r1", cards=2), host("b", "r1", cards=2), host("c", "r2", cards=2)).told(GATE)
 
 
+def without_cards() -> Story:
+    """Hosts that take two pods each, for jobs that ask for no cards."""
+    quota = FlavorQuotas(flavor="v100", quotas=(Quota(resource="cpu", nominal=999_000),))
+    groups = (ResourceGroup(resources=("cpu",), flavors=(quota,)),)
+    return two_racks().told(ClusterQueueObserved(name="cq", namespaces=LabelSelector(), groups=groups))
+
+
+def plain(name: str, count: int) -> WorkloadSubmitted:
+    asked = elastic(name, count)
+    containers = (ContainerShape(name="c", requests={"cpu": 30_000}),)
+    pod_sets = tuple(replace(one, shape=replace(one.shape, containers=containers)) for one in asked.spec.pod_sets)
+    return replace(asked, spec=replace(asked.spec, pod_sets=pod_sets))
+
+
 def test_pods_that_stay_keep_host_and_cards_and_those_that_come_get_cards_of_the_hosts_that_they_go_to() -> None:
     told, asked = two_racks(), elastic("e", 3)
     first = told.told(asked).decided()
@@ -240,17 +254,8 @@ def test_a_job_that_wants_to_grow_again_before_the_other_pods_are_gone_grows_whe
 
 
 def test_room_is_held_where_the_pods_of_a_job_are_that_asks_for_no_cards() -> None:
-    plain_quota = FlavorQuotas(flavor="v100", quotas=(Quota(resource="cpu", nominal=999_000),))
-    queue = ClusterQueueObserved(
-        name="cq", namespaces=LabelSelector(), groups=(ResourceGroup(resources=("cpu",), flavors=(plain_quota,)),)
-    )
-    told = two_racks().told(queue)
-    asked = elastic("e", 3)
-    plain = tuple(
-        replace(one, shape=replace(one.shape, containers=(ContainerShape(name="c", requests={"cpu": 30_000}),)))
-        for one in asked.spec.pod_sets
-    )
-    asked = replace(asked, spec=replace(asked.spec, pod_sets=plain))
+    told = without_cards()
+    asked = plain("e", 3)
     said = told.told(asked).decided()
     assert last_places(said) == {"a": 2, "b": 1}
     told.told(*(living(f"e-{index}", node) for index, node in enumerate("aab"))).decided()
@@ -345,3 +350,14 @@ def test_an_elastic_job_is_not_kept_in_one_domain_and_says_so(word: str) -> None
     assert refused.message.endswith(f": {word} topology is not supported with ElasticJobsViaWorkloadSlices")
     told.told(SettingsObserved()).decided()
     assert told.world.workloads["team/e"].admission is not None, "without the gate nobody looks at it"
+    fixed = replace(asked, spec=replace(asked.spec, pod_sets=pod_sets, elastic=False))
+    of_fixed_size = two_racks().told(fixed)
+    of_fixed_size.decided()
+    assert of_fixed_size.world.workloads["team/e"].admission is not None, "others may ask for one"
+
+
+def test_pods_that_stay_count_once_where_others_of_their_job_come_beside_them() -> None:
+    told = without_cards()
+    asked = plain("e", 3)
+    assert last_places(told.told(asked).decided()) == {"a": 2, "b": 1}
+    assert last_places(told.told(sized(asked, 6)).decided()) == {"a": 2, "b": 2, "c": 2}, "all that there is"

@@ -126,6 +126,21 @@ def test_who_does_not_answer_in_time_is_unknown_and_keeps_nobody_waiting() -> No
     told.submitted()
     told.answer("w1", LATER, 3)
     assert nominated(told.later(TIMEOUT)) == (("w1", "w2"), ()), "nobody starts it: the unknown one is tried along"
+    told = Asking()
+    told.told(cluster("w3"))
+    told.submitted()
+    told.answer("w1", NOW)
+    told.answer("w3", LATER, 3)
+    assert nominated(told.later(TIMEOUT)) == (("w1",), ("w3", "w2")), "who has not answered comes last"
+
+
+def test_a_copy_that_may_be_admitted_is_no_question_and_goes() -> None:
+    told = Asking()
+    told.submitted()
+    told.answer("w1", None)
+    assert told.plan.remove == ()
+    told.after(replace(told.world.remotes[KEY]["w1"], version=50, active=True))
+    assert told.plan.remove == (("w1", "question-w1"),)
 
 
 def test_where_nobody_answers_it_is_tried_everywhere() -> None:

@@ -43,9 +43,16 @@ def test_a_token_and_a_certificate_in_the_text_itself_are_taken() -> None:
         ({"server": "https://w1_example.com"}, {}, "untrusted server endpoint"),
         ({"server": "https://w1.example.com@evil"}, {}, "untrusted server endpoint"),
         ({}, {"username": "a", "password": "b"}, "basic auth is not allowed"),
+        ({}, {"username": "a"}, "basic auth is not allowed"),
+        ({}, {"password": "b"}, "basic auth is not allowed"),
         ({}, {"exec": {"command": "aws"}}, "exec plugins are not allowed"),
         ({}, {"auth-provider": {"name": "gcp"}}, "auth providers are not allowed"),
         ({}, {"client-key": "/key"}, "client-key file paths are not allowed, use client-key-data"),
+        (
+            {},
+            {"client-certificate": "/crt"},
+            "client-certificate file paths are not allowed, use client-certificate-data",
+        ),
     ],
 )
 def test_what_reads_files_runs_programs_or_proves_nothing_is_refused(

@@ -59,6 +59,8 @@ async def test_who_is_connected_by_what_another_process_shows_takes_the_place_of
     told.want(named("a", "b", active="b"))
     assert await told.other("b", THERE) == "" and again == ["a"]
     assert await told.other("a", THERE) == "b"
+    told.want(named("a", active="a") | named("b", active="b"))
+    assert await told.other("a", THERE) == "b" and again == ["a"], "it stays with who has it while that is connected"
 
 
 def test_an_address_is_that_of_the_context_that_is_in_use_with_the_name_that_is_proved() -> None:

@@ -182,6 +182,13 @@ def test_a_job_that_is_evicted_there_while_its_next_slice_waits_comes_back_as_th
     assert told.world.dispatches[grown].clusters == ("w1", "w2"), "it is tried anew, and everywhere"
 
 
+def test_a_slice_that_is_evicted_there_while_the_one_before_runs_comes_back() -> None:
+    told = Growing()
+    grown = told.grown()
+    told.copied(grown, "w1", 4)
+    assert retried(told.copied(grown, "w1", 4, Evicted=9)) == EVICTED_THERE
+
+
 def test_a_cluster_that_loses_the_slice_before_gives_the_next_one_back() -> None:
     told = Growing()
     told.unchecked = True  # As on a partition, where only who is named by a hint is looked at.
@@ -194,9 +201,10 @@ def test_a_cluster_that_loses_the_slice_before_gives_the_next_one_back() -> None
 def test_a_cluster_that_is_lost_while_the_next_slice_waits_there_is_given_up_in_time() -> None:
     told = Growing()
     grown = told.grown()
-    assert told.after(cluster("w1", active=False, since=told.at)) == []
-    assert told.later(LOST_AFTER - 1000) == []
-    assert retried(told.later(1000)) == LOST
+    lost_at = told.at
+    assert told.after(cluster("w1", active=False, since=lost_at)) == []
+    assert told.later(lost_at + LOST_AFTER - 1 - told.at) == []
+    assert retried(told.later(1)) == LOST
     assert told.world.workloads[grown].evicted
     assert told.plan_of(grown).park, "nobody there can be asked"
 

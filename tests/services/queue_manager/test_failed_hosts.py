@@ -12,9 +12,18 @@ from events.control import ObjectRemoved
 from events.device import NodeObserved, PodObserved
 from events.pod_set import PodSet
 from events.preemption import PreemptionOrdered
+from events.quota import CheckRule, FlavorObserved
 from events.selector import Effect, Taint, Toleration
 from events.topology import PodTopology, TopologyAssignment, TopologyDomain, TopologyPlacement
-from events.workload import EvictionOrdered, Owner, PodSetAssignment
+from events.workload import (
+    CheckReported,
+    CheckState,
+    CheckStatus,
+    EvictionOrdered,
+    Owner,
+    PodSetAssignment,
+    PodSetUpdate,
+)
 from projections.snapshot import tables_of, world_of
 from projections.topology.placement.node_failures import stranded_pods
 from tests.services.queue_manager.waiting_room import KEY, MINUTE, SECOND, SHAPE, SPEC, Room, settings, submitted
@@ -39,9 +48,10 @@ def running(
     tolerations: tuple[Toleration, ...] = (),
     levels: tuple[str, ...] = (HOST,),
     owner: Owner | None = None,
+    checks: tuple[CheckRule, ...] = (),
 ) -> Room:
     """A workload with a pod on each of the hosts a and b; c is free."""
-    room = Room(node("a"), node("b"), node("c"), *facts)
+    room = Room(node("a"), node("b"), node("c"), *facts, checks=checks)
     shape = replace(SHAPE, tolerations=tolerations)
     spec = replace(SPEC, pod_sets=(PodSet(name="main", count=2, shape=shape),))
     room.tell(submitted(spec, reserved=True, admitted_at=MINUTE, owner=owner))
@@ -140,6 +150,19 @@ def test_a_taint_counts_unless_all_pods_tolerate_it_for_ever() -> None:
     assert running().tell(node("a", taint=Effect.PREFER_NO_SCHEDULE), over).steps() == []
 
 
+def test_pods_tolerate_what_their_flavor_and_the_checks_of_their_pod_set_have_them_tolerate() -> None:
+    change, over = node("a", taint=Effect.NO_EXECUTE), pod("p0", "a", phase="Failed")
+    tolerates = (Toleration(key="broken", operator="Exists"),)
+    assert running(FlavorObserved(name="f", tolerations=tolerates)).tell(change, over).steps() == []
+    assert running(FlavorObserved(name="other", tolerations=tolerates)).tell(change, over).steps() == failed("a")
+    for pod_set, expected in (("main", []), ("other", failed("a"))):
+        update = PodSetUpdate(name=pod_set, tolerations=tolerates)
+        told = CheckReported(workload=KEY, check=CheckStatus(name="c", state=CheckState.READY, updates=(update,)))
+        room = running(checks=(CheckRule(name="c"),)).tell(told)
+        room.steps()
+        assert room.tell(change, over).steps() == expected, pod_set
+
+
 def test_a_host_of_which_nobody_says_whether_it_is_ready_has_failed_whoever_goes_on_there() -> None:
     assert running().tell(replace(node("a", ready=False), unreported=True)).steps() == failed("a")
 
@@ -186,6 +209,7 @@ def test_another_assignment_forgets_what_had_failed() -> None:
         ("TASFailedNodeReplacement", GONE, []),
         ("TASReplaceNodeOnNodeTaints", node("a", taint=Effect.NO_SCHEDULE), []),
         ("TASReplaceNodeOnPodTermination", node("a", ready=False), failed("a")),
+        ("TASReplaceNodeOnPodTermination", node("a", taint=Effect.NO_SCHEDULE), failed("a")),
     ],
 )
 def test_gates_leave_failures_taints_or_waiting_out(
@@ -272,7 +296,12 @@ def test_pods_that_were_sent_to_a_host_and_never_get_there_are_to_end() -> None:
     assert ends(pod("p2", "c", bound=False, phase="Pending", gated=True)) == []
     assert ends(pod("p2", "c", bound=False, phase="Pending", terminating=True)) == []
     assert ends(pod("p2", "c", phase="Pending")) == [], "a node has taken it"
+    assert ends(pod("p2", "c", bound=False, phase="Failed")) == [], "it has ended already"
     assert ends(elsewhere, levels=("rack", "shelf")) == [], "it has named the host itself"
+    of_two = (*placed("a", "b"), replace(placed("c")[0], name="other"))
+    both = TopologyAssigned(workload=KEY, cluster_queue="cq", assignments=of_two)
+    assert ends(both, elsewhere) == ["p2"], "only another pod set lies there"
+    assert ends(both, replace(elsewhere, pod_set="")) == [], "it may be of that one"
     unnamed = replace(elsewhere, pod_set="")
     assert ends(unnamed) == ["p2"] and ends(replace(sent, pod_set="")) == [], "whoever made it names no pod set"
     assert ends(unnamed, levels=("rack", "shelf")) == []

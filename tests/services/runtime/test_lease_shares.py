@@ -55,9 +55,11 @@ def test_a_free_lease_is_for_who_holds_the_fewest_and_then_for_the_first_by_name
 
 
 def test_who_would_not_take_a_lease_or_says_that_he_holds_it_keeps_nobody_from_it() -> None:
-    own, gone = replica("b", "watcher"), replica("a", "LOG_0.admitter", wants=("LOG_0.admitter",))
+    own = replica("b", "LOG_2.admitter", "LOG_3.admitter")
+    gone = replica("a", "LOG_0.admitter", wants=("LOG_0.admitter",))
     assert takes(own, [gone], "LOG_0.admitter"), "nobody holds it, so who says so is gone"
     assert takes(own, [gone], "LOG_1.admitter")
+    assert not takes(own, [replace(gone, holds=())], "LOG_0.admitter"), "it holds less, and would take it"
 
 
 def test_nothing_is_given_back_while_a_lease_is_on_its_way_nor_what_has_just_been_taken() -> None:

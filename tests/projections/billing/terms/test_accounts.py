@@ -30,6 +30,7 @@ def book(*rules: AccountRule, starts: int = 0) -> AccountBook:
         ((AccountRule(account="a", label="team=y"),), Payer("lab")),
         ((AccountRule(account_label="team"),), Payer("x", "", mapped=True)),
         ((AccountRule(account_label="none"),), Payer("lab")),
+        ((AccountRule(account_label="none"), AccountRule(account="rest")), Payer("rest", "", mapped=True)),
         ((AccountRule(cost_center_label="center"),), Payer("lab", "7")),
         ((AccountRule(account="a", cost_center_label="none"), AccountRule(cost_center="c")), Payer("lab", "c")),
     ],

@@ -121,3 +121,12 @@ def test_a_window_is_the_least_particular_word_of_a_price() -> None:
     both = replace(flavor, unit_price="3", window="night")
     mixed = replace(always, prices=(*always.prices, both))
     assert [cost for _, _, cost in costs(held(SPRING, SPRING + HOUR, (0, mixed)))] == [3]
+
+
+def test_a_label_of_the_flavor_says_more_than_a_window_and_less_than_the_flavor() -> None:
+    bears = FlavorObserved(name="spot", node_labels={"tier": "spot"})
+    label = replace(CPU, unit_price="7", flavor_label="tier=spot")
+    always = replace(night_list(window(begin=0, end=0)), prices=(*night_list().prices, label))
+    assert [cost for _, _, cost in costs(held(SPRING, SPRING + HOUR, (0, always), (1, bears)))] == [7]
+    of_flavor = replace(always, prices=(*always.prices, replace(CPU, unit_price="2", flavor="spot")))
+    assert [cost for _, _, cost in costs(held(SPRING, SPRING + HOUR, (0, of_flavor), (1, bears)))] == [2]

@@ -49,10 +49,10 @@ def test_a_leader_without_a_place_gets_one() -> None:
 
 def test_a_leader_whose_place_is_gone_has_all_placed_anew() -> None:
     asked = [
-        request("workers", required="rack", group="g", count=2, previous=hosts(c=2)),
+        request("workers", required="rack", group="g", count=3, previous=hosts(c=2)),
         request("leader", required="rack", group="g", previous=hosts(gone=1)),
     ]
-    assert places(flavor_with(LEVELS, RACKS), *asked) == {"workers": {"a": 2}, "leader": {"a": 1}}
+    assert places(flavor_with(LEVELS, RACKS), *asked) == {"workers": {"a": 2, "b": 1}, "leader": {"a": 1}}
 
 
 def test_where_more_pods_find_no_place_the_workers_say_so() -> None:

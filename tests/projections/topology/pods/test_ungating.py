@@ -92,6 +92,16 @@ def test_groups_of_pods_within_a_pod_set_come_one_after_the_other() -> None:
     assert placed == {"0-0": "w", "0-1": "x", "1-0": "y", "1-1": "z"}
     odd = pods_of(pod("a", indexes={INDEX: 0, GROUP: 2}), request=request, w=3, x=1)
     assert hosts(odd) == {"a": "w"}, "there is no third group: no ranks"
+    uneven = pods_of(pod("a", indexes={INDEX: 0, GROUP: 2}), request=request, w=4, x=1)
+    assert hosts(uneven) == {"a": "w"}, "the pod that is left over is of no third group"
+    behind = pods_of(pod("a", indexes={INDEX: 2, GROUP: 0}), request=request, w=1, x=1, y=1, z=1)
+    assert hosts(behind) == {"a": "w"}, "a group has two pods: index 2 is of none"
+
+
+def test_ranks_behind_the_last_place_of_an_assignment_do_not_count() -> None:
+    """Fewer were placed than were admitted, as where some were done by then."""
+    found = PlacedPodSet(count=3, request=RANKED, assignment=assigned(x=1, y=1), pods=(pod("a", 1), pod("b", 2)))
+    assert hosts(found) == {"a": "x", "b": "y"}
 
 
 def test_pods_that_are_meant_for_a_failed_host_go_on_waiting() -> None:

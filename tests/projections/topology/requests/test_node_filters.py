@@ -60,5 +60,6 @@ def test_a_node_may_be_asked_for_by_its_name() -> None:
         (named(Operator.IN, "a", "c", needs=(west,)), {"c": 1}),
     ):
         assert told(placed(flavor, replace(request(required="host"), node_terms=(term,)))["main"]) == found, term
-    nowhere = replace(request(required="host"), node_terms=(named(Operator.IN, "elsewhere"),))
-    assert "affinity: 2" in str(told(placed(flavor, nowhere)["main"]))
+    for nothing in (named(Operator.IN, "elsewhere"), NodeTerm()):
+        nowhere = replace(request(required="host"), node_terms=(nothing,))
+        assert "affinity: 2" in str(told(placed(flavor, nowhere)["main"])), nothing

@@ -45,6 +45,7 @@ ASKED: list[tuple[dict[str, str], TopologyRequest | None]] = [
     ),
     ({"preferred-topology": RACK, "unconstrained-topology": "true"}, TopologyRequest(preferred=RACK)),
     ({"required-topology": RACK, "group-name": "g"}, TopologyRequest(required=RACK, pod_set_group="g")),
+    ({"preferred-topology": RACK, "group-name": "g"}, TopologyRequest(preferred=RACK, pod_set_group="g")),
     ({"unconstrained-topology": "true", "group-name": "g"}, TopologyRequest(unconstrained=True)),
     ({"group-name": "g"}, None),
     ({"slice-required-topology": HOST}, None),

@@ -108,7 +108,15 @@ REFUSED: list[tuple[dict[str, str], list[tuple[str, str, str]]]] = [
         {LAYERS: layers((RACK, 8), (HOST, 3))},
         [("Invalid", at(LAYERS, "[1].size"), "must evenly divide the parent layer size 8")],
     ),
-    ({LAYERS: layers((RACK, 16))}, [("Invalid", at(LAYERS), "must not be greater than pod set count 8")]),
+    (
+        {LAYERS: layers((RACK, 8), (HOST, 4), (RACK, 2))},
+        [("Duplicate", at(LAYERS, "[2].topology"), f"{RACK} (also at index 0)")],
+    ),
+    (
+        {LAYERS: layers((RACK, 8), (HOST, 4), ("pod", 8))},
+        [("Invalid", at(LAYERS, "[2].size"), "must evenly divide the parent layer size 4")],
+    ),
+    ({LAYERS: layers((RACK, 9))}, [("Invalid", at(LAYERS), "must not be greater than pod set count 8")]),
 ]
 
 
@@ -155,8 +163,8 @@ def test_an_elastic_job_may_not_ask_for_one_domain() -> None:
         ]
 
 
-def mpi(launcher: dict[str, str], worker: dict[str, str], launchers: int = 1) -> JsonObject:
-    roles = {"Launcher": (launchers, launcher), "Worker": (4, worker)}
+def mpi(launcher: dict[str, str], worker: dict[str, str], launchers: int = 1, workers: int = 4) -> JsonObject:
+    roles = {"Launcher": (launchers, launcher), "Worker": (workers, worker)}
     specs = {role: {"replicas": count, "template": template(notes)} for role, (count, notes) in roles.items()}
     return {"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "spec": {"mpiReplicaSpecs": specs}}
 
@@ -178,11 +186,19 @@ def test_a_group_is_a_pair_of_one_pod_and_others_that_ask_for_the_same() -> None
     assert said(topology_problems(mpi(both, both, 2), ON)) == [
         ("Invalid", of_role(role, GROUP), many) for role in roles
     ]
-    other = {PREFERRED: RACK, GROUP: "g"}
+    assert topology_problems(mpi(both, both, 2, 1), ON) == [], "either of them may be the leader"
+    third = {"name": "third", "replicas": 1, "template": {"spec": {"template": template(both)}}}
+    parts = [{**third, "name": name} for name in ("a", "b", "c")]
+    jobs = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "spec": {"replicatedJobs": parts}}
+    three = "can only define groups of exactly 2 pod sets, got: 3 pod set(s)"
+    assert [what for _, _, what in said(topology_problems(jobs, ON))] == [three] * len(parts)
     rule = f"must specify '{REQUIRED}' or '{PREFERRED}' topology consistent with"
-    assert said(topology_problems(mpi(both, other), ON)) == [
+    told = [
         ("Invalid", of_role(one), f"{rule} '{of_role(another)}' in group 'g'") for one, another in (roles, roles[::-1])
     ]
+    for word, other in ((REQUIRED, PREFERRED), (REQUIRED, REQUIRED), (PREFERRED, PREFERRED)):
+        one, another = {word: RACK, GROUP: "g"}, {other: HOST, GROUP: "g"}
+        assert said(topology_problems(mpi(one, another), ON)) == told, (word, other)
 
 
 WRONG = {FREE: "yes"}
@@ -307,7 +323,7 @@ def test_of_a_train_job_it_is_said_what_its_patches_cannot_mean_whatever_its_run
     assert twice[:2] == ("Invalid", "job[node]") and both in twice[2]
     (word,) = said(topology_problems(train_job({FREE: "maybe"}), ON))
     assert word[1] == f"job[node][{FREE}]"
-    for part in ({SIZE: "2"}, {SLICE: RACK}, {GROUP: "g"}):
+    for part in ({SIZE: "2"}, {SLICE: RACK}, {GROUP: "g"}, {REQUIRED: RACK, GROUP: "g"}):
         assert topology_problems(train_job(part), ON) == [], "its runtime may say the rest"
     ours = train_job({REQUIRED: RACK, PREFERRED: RACK}, manager="kueue.x-k8s.io/manager")
     assert topology_problems(ours, ON) == [], "what was given to its pods"

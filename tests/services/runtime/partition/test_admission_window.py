@@ -63,7 +63,7 @@ def test_while_nothing_is_written_one_is_let_in_each_half_minute_and_no_more() -
     for one in ("c", "d"):
         window.look(at.world, at.at)
         assert not window.is_open and window.opens_at == at.at + PROBE
-        at.at += PROBE - 1
+        at.at += 29_999
         window.look(at.world, at.at)
         assert not window.is_open
         at.at += 1
@@ -93,7 +93,10 @@ def test_as_many_may_be_on_their_way_as_were_written_lately() -> None:
     assert window.is_open and window.room == len(names)
     window.look(at.world, at.at)
     assert window.room == len(names), "each counts once"
-    at.at += LONGEST
+    at.at += 1999
+    window.look(at.world, at.at)
+    assert window.room == len(names), "two seconds are not over"
+    at.at += 1
     window.look(at.world, at.at)
     assert window.room == 2
 
@@ -113,6 +116,28 @@ def test_one_that_is_never_written_keeps_nobody_waiting_once_others_overtake_it(
     at.told(written(at.world, "team/later"))
     window.look(at.world, at.at)
     assert window.is_open
+
+
+def test_what_was_decided_before_it_overtakes_nobody() -> None:
+    at, window = story("early", "stuck"), AdmissionWindow(size=1)
+    window.look(at.world, at.at)
+    at.at += LONGEST
+    at.told(written(at.world, "team/early"))
+    window.look(at.world, at.at)
+    assert not window.is_open
+
+
+def test_one_is_given_up_when_as_many_others_have_overtaken_it_as_are_written_at_a_time() -> None:
+    at, window = story("stuck"), AdmissionWindow()
+    window.look(at.world, at.at)
+    at.at += LONGEST
+    for number in range(4):
+        assert window.room == 4 - 1, f"{number} have overtaken it"
+        at.told(job(f"other-{number}"))
+        at.decided()
+        at.told(written(at.world, f"team/other-{number}"))
+        window.look(at.world, at.at)
+    assert window.room == 4, "four were written, and nothing is on its way"
 
 
 def test_what_the_cluster_does_not_take_keeps_nobody_waiting() -> None:

@@ -99,6 +99,7 @@ def test_pods_on_nodes_of_a_flavor_with_a_topology_are_summed_and_told_when_the_
     assert at.see("Pod", pod("three", "n2")) == [usage("n2", 1)]
     assert at.see("Pod", pod("one", phase="Succeeded")) == [usage("n1", 1, 500)]
     assert at.lose("Pod", "two") == [usage("n1", 0)]
+    assert at.see("ResourceFlavor", flavor("without", "", "b")) == []
     assert at.see("Pod", pod("elsewhere", "other")) == []
 
 
