@@ -256,6 +256,7 @@ _FREE = frozenset(
         "witness.volume",
         "archivist.volume",
         "multiKueue.kubeconfigs",
+        "multiKueue.plugins",
         "crds.annotations",
     }
 )

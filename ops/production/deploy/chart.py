@@ -61,7 +61,8 @@ CHOICES: JsonObject = {
         "joinAs": "",
         "hubAuthority": False,
     },
-    "witness": {"volume": {"name": "witness", "emptyDir": {}}},
+    # A volume that says nothing of what it is, is an emptyDir. Helm merges what is chosen into what stands here: two kinds of volumes would be none.
+    "witness": {"volume": {"name": "witness"}},
     "archivist": {
         "suspend": False,
         "schedule": "*/10 * * * *",
@@ -87,8 +88,8 @@ CHOICES: JsonObject = {
     "multiKueue": {
         "enabled": False,
         "secrets": ["multikueue-workers"],
-        "kubeconfigs": {"name": "kubeconfigs", "emptyDir": {}},
-        "plugins": {"name": "plugins", "emptyDir": {}},
+        "kubeconfigs": {"name": "kubeconfigs"},
+        "plugins": {"name": "plugins"},
     },
     "autoscaling": {"enabled": False, "maxReplicas": 6, "cpu": "600m", "lagSeconds": "5", "externalMetrics": False},
     "networkPolicies": True,
