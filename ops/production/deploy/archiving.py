@@ -17,7 +17,7 @@ _PLACE = "/var/lib/kuelog"
 
 def archivist(values: ChartValues) -> list[JsonObject]:
     """The archivist: account, volume and CronJob."""
-    limits = ["--max-bytes", values.text("archivist.maxBytes"), "--days", values.text("archivist.days")]
+    limits = ["--max-bytes", values.count("archivist.maxBytes"), "--days", values.count("archivist.days")]
     places = ["--witness", f"{_PLACE}/witness", "--archive", values.text("archivist.archive")]
     container = container_of(values, ARCHIVIST, ["log", "roll", "--nats", "$(KUELOG_NATS)", *places, *limits])
     put_on_bus(values, container, ARCHIVIST)

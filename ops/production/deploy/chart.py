@@ -1,6 +1,7 @@
 """The chart for Helm and the plain manifests, both as texts of files, from the same builders."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import Any
@@ -113,6 +114,31 @@ class ChoiceRefused(ValueError):
     """Values that can't be installed so, and what to choose instead."""
 
 
+_COUNTS = ("bus.replicas", "bus.maxBytes", "archivist.maxBytes", "archivist.days")
+"""What becomes a text and is a whole number, with or without quotes."""
+_NAMES = ("image.repository", "image.tag")
+"""What YAML may take for a number: of a tag such as 0.10 or 20261201 it would make another one."""
+
+
+def _switches(choices: JsonObject, path: str = "") -> list[str]:
+    """The paths of what is either on or off."""
+    found = [f"{path}{name}" for name, value in choices.items() if isinstance(value, bool)]
+    for name, value in choices.items():
+        if isinstance(value, dict):
+            found += _switches(value, f"{path}{name}.")
+    return found
+
+
+_SWITCHES = _switches(CHOICES)
+
+
+def _at(choices: Mapping[str, Any], path: str) -> Any:
+    found: Any = choices
+    for name in path.split("."):
+        found = found[name]
+    return found
+
+
 def check_choices(choices: Mapping[str, Any]) -> None:
     """Raise `ChoiceRefused` for what the schema of the chart refuses as well."""
     partitions = choices["partitions"]
@@ -128,27 +154,44 @@ def check_choices(choices: Mapping[str, Any]) -> None:
         raise ChoiceRefused(f"bus.scheme: {bus['scheme']}: write one of {', '.join(SCHEMES)}")
     if not isinstance(bus["sites"], list):
         raise ChoiceRefused(f"bus.sites: {bus['sites']}: write a list of names, such as [east, west]")
-    if not isinstance(bus["hubAuthority"], bool):
-        raise ChoiceRefused(f"bus.hubAuthority: {bus['hubAuthority']}: write true or false")
+    _check_kinds(choices)
 
 
-SCHEMA: JsonObject = {
-    "$schema": "http://json-schema.org/draft-07/schema#",
-    "type": "object",
-    "properties": {
+def _check_kinds(choices: Mapping[str, Any]) -> None:
+    for path in _SWITCHES:
+        if not isinstance(_at(choices, path), bool):
+            raise ChoiceRefused(f"{path}: {_at(choices, path)}: write true or false")
+    for path in _COUNTS:
+        if not re.fullmatch("[0-9]+", str(_at(choices, path))):
+            raise ChoiceRefused(f"{path}: {_at(choices, path)}: write a whole number, such as {_at(CHOICES, path)}")
+    for path in _NAMES:
+        if not isinstance(_at(choices, path), str) or not _at(choices, path):
+            raise ChoiceRefused(f"{path}: {_at(choices, path)}: write a text, in quotes if YAML takes it for a number")
+
+
+def _schema() -> JsonObject:
+    """What Helm refuses before it renders anything."""
+    bus: JsonObject = {"scheme": {"enum": list(SCHEMES)}, "sites": {"type": "array", "items": {"type": "string"}}}
+    found: JsonObject = {
         "partitions": {"type": "integer", "minimum": 1, "maximum": MOST_PARTITIONS},
         "replicas": {"type": "integer", "minimum": 0},
-        "bus": {
-            "type": "object",
-            "properties": {
-                "scheme": {"enum": list(SCHEMES)},
-                "sites": {"type": "array", "items": {"type": "string"}},
-                "hubAuthority": {"type": "boolean"},
-            },
-        },
-    },
-}
-"""What Helm refuses before it renders anything."""
+        "bus": {"type": "object", "properties": bus},
+    }
+    for paths, wanted in (
+        (_SWITCHES, {"type": "boolean"}),
+        (_COUNTS, {"type": ["integer", "string"], "minimum": 0, "pattern": "^[0-9]+$"}),
+        (_NAMES, {"type": "string", "minLength": 1}),
+    ):
+        for path in paths:
+            room = found
+            *rooms, last = path.split(".")
+            for name in rooms:
+                room = room.setdefault(name, {"type": "object", "properties": {}})["properties"]
+            room[last] = wanted
+    return {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "properties": found}
+
+
+SCHEMA = _schema()
 
 
 class ChartPart(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from ops.files.yaml_text import yaml_text
 from ops.production.configuration.configuration_file import configuration_of
 
 _MARK = re.compile(r"xSLOTx([a-z]+)x((?:[A-Za-z]|__)+)x")
-_WHOLE = re.compile(r"(?m)(?<=[:-] )(xSLOTx(?:text|namespace)x(?:[A-Za-z]|__)+?x)$")
+_WHOLE = re.compile(r"(?m)(?<=[:-] )(xSLOTx(?:text|count|namespace)x(?:[A-Za-z]|__)+?x)$")
 """A text that is nothing but one value: it is quoted, or a number would come out of it."""
 _LINE = re.compile(r"(?m)^( *)xSLOTxunlessx((?:[A-Za-z]|__)+?)x(.*\n)")
 _NAMESPACE = "xSLOTxnamespacexRELEASEx"
@@ -31,6 +31,10 @@ class ChartValues(Protocol):
 
     def text(self, path: str) -> str:
         """A text, perhaps as a part of a longer one."""
+        ...
+
+    def count(self, path: str) -> str:
+        """A whole number as a text, whether it was written as a number or in quotes."""
         ...
 
     def quoted_json(self, path: str) -> str:
@@ -88,6 +92,10 @@ class Chosen:
         """The value, which is a text."""
         return str(self.whole(path))
 
+    def count(self, path: str) -> str:
+        """The number."""
+        return str(self.whole(path))
+
     def quoted_json(self, path: str) -> str:
         """The value as JSON, with its keys in order, as Helm writes it."""
         return msgspec.json.encode(self.whole(path), order="sorted").decode()
@@ -120,6 +128,10 @@ class Templated:
     def text(self, path: str) -> str:
         """An expression within a text."""
         return _mark("text", path)
+
+    def count(self, path: str) -> str:
+        """An expression within a text. Numbers of a file of values are floats to Helm: it would write a large one as 4.2e+09."""
+        return _mark("count", path)
 
     def quoted_json(self, path: str) -> str:
         """An expression in place of the text."""
@@ -172,6 +184,8 @@ def _expression(found: re.Match[str]) -> str:
             return f"{{{{ toJson $.Values.{path} | quote }}}}"
         case "file":
             return f'{{{{ toJson (merge (dict "namespace" $.Release.Namespace) $.Values.{path}) | quote }}}}'
+        case "count":
+            return f"{{{{ int64 $.Values.{path} }}}}"
         case "number":
             return "{{ $number }}"
         case _:

@@ -246,8 +246,8 @@ def _issued(values: ChartValues) -> list[JsonObject]:
 
 def streams_job(values: ChartValues) -> list[JsonObject]:
     """A Job that creates the streams, three times each: the only one whose user may. It divides a log that is still empty."""
-    kept = ["--replicas", values.text("bus.replicas"), "--max-bytes", values.text("bus.maxBytes")]
-    args = ["deploy", "streams", *kept, "--partitions", values.text("partitions")]
+    kept = ["--replicas", values.count("bus.replicas"), "--max-bytes", values.count("bus.maxBytes")]
+    args = ["deploy", "streams", *kept, "--partitions", values.count("partitions")]
     container = container_of(values, "streams", args)
     put_on_bus(values, container, "streams")
     account = service_account(values, "streams")

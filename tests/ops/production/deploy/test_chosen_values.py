@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from events.json_object import JsonObject
 from ops.cli.main import app
 from ops.production.deploy.chart import NAMESPACE
-from tests.ops.production.deploy.test_manifests import helm, key, needs_helm, our_chart
+from tests.ops.production.deploy.test_manifests import helm, needs_helm, our_chart
 
 
 def by_helm(folder: Path, values: str) -> list[JsonObject]:
@@ -52,3 +52,26 @@ def test_a_volume_that_is_chosen_is_of_the_one_kind_that_was_written(made: Any, 
                 assert len(volume) <= 2, f"{one['metadata']['name']}: an API server takes one kind of volume: {volume}"
                 found[volume["name"]] = volume
     assert [found[one["name"]] for one in chosen] == chosen
+
+
+@pytest.mark.parametrize("made", MADE)
+@pytest.mark.parametrize("mark", ["", "'"], ids=["numbers", "texts"])
+def test_a_large_number_is_the_same_one_in_what_is_run(made: Any, mark: str, tmp_path: Path) -> None:
+    most, rolled = f"{mark}8589934592{mark}", f"{mark}1073741824{mark}"
+    found = made(tmp_path, f"bus: {{maxBytes: {most}}}\narchivist: {{maxBytes: {rolled}, days: {mark}7{mark}}}\n")
+    wanted = {"Job": ["8589934592"], "CronJob": ["1073741824", "7"]}
+    for one in found:
+        if one["kind"] in wanted:
+            inner = one["spec"]["jobTemplate"] if one["kind"] == "CronJob" else one
+            args = inner["spec"]["template"]["spec"]["containers"][0]["args"]
+            told = [args[place + 1] for place, word in enumerate(args) if word in ("--max-bytes", "--days")]
+            assert told == wanted.pop(one["kind"])
+    assert not wanted
+
+
+@needs_helm
+@pytest.mark.parametrize("values", ["image: {tag: 20261201}", "visibility: 'false'", "bus: {maxBytes: 8Gi}"])
+def test_helm_refuses_what_it_would_make_something_else_of(values: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(values)
+    done = helm(tmp_path, "template", "kuelog", str(our_chart(tmp_path)), "--values", str(tmp_path / "mine.yaml"))
+    assert done.returncode != 0 and "values don't meet the specifications of the schema" in done.stderr

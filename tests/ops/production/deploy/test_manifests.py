@@ -40,7 +40,7 @@ from tests.stage.cluster import Cluster
 
 BUILT = PEERS / "helm" / "helm"
 HELM = os.environ.get("KUELOG_HELM") or shutil.which("helm") or (str(BUILT) if BUILT.exists() else None)
-FORMS = re.compile(r"\{\{ (toJson )?\$\.(Values|Release)\.([\w.]+)( \| quote)? \}\}")
+FORMS = re.compile(r"\{\{ (toJson |int64 )?\$\.(Values|Release)\.([\w.]+)( \| quote)? \}\}")
 FILE = '{{ toJson (merge (dict "namespace" $.Release.Namespace) $.Values.configuration) | quote }}'
 REPEATED = re.compile(r"(?:#.*\n)?\{\{- range \$number := untilStep 1 \(int \.Values\.([\w.]+)\) 1 \}\}\n")
 UNLESS = re.compile(r" *\{\{- if not \$\.Values\.([\w.]+) \}\}\n(.*\n) *\{\{- end \}\}\n")
@@ -96,7 +96,7 @@ def filled(text: str, choices: JsonObject = CHOICES) -> list[JsonObject]:
     def value(one: re.Match[str]) -> str:
         as_json, room, path, quoted = one.groups()
         found = NAMESPACE if room == "Release" else at(path, choices)
-        told = json.dumps(found, separators=(",", ":"), sort_keys=True) if as_json else str(found)
+        told = json.dumps(found, separators=(",", ":"), sort_keys=True) if as_json == "toJson " else str(found)
         return json.dumps(told) if quoted else told
 
     condition = re.match(r"(?:#.*\n)?\{\{- if [^}]* \}\}\n", text)
@@ -203,6 +203,12 @@ def test_a_server_of_the_bus_starts_anew_when_the_rights_of_its_users_change() -
         ({"partitions": "four"}, "a log has 1 to 256 partitions"),
         ({"replicas": -1}, "replicas: -1: write how many"),
         ({"replicas": "two"}, "replicas: two: write how many"),
+        ({"bus": {**CHOICES["bus"], "maxBytes": "8Gi"}}, "bus.maxBytes: 8Gi: write a whole number"),
+        ({"bus": {**CHOICES["bus"], "maxBytes": 1.5}}, "bus.maxBytes: 1.5: write a whole number"),
+        ({"image": {**CHOICES["image"], "tag": 0.1}}, "image.tag: 0.1: write a text, in quotes"),
+        ({"image": {**CHOICES["image"], "tag": ""}}, "image.tag: : write a text"),
+        ({"verifier": "false"}, "verifier: false: write true or false"),
+        ({"console": {**CONSOLE, "enabled": "no"}}, "console.enabled: no: write true or false"),
     ],
 )
 def test_what_can_t_run_is_not_made(choices: JsonObject, problem: str) -> None:
