@@ -20,6 +20,7 @@ _WHOLE = re.compile(r"(?m)(?<=[:-] )(xSLOTx(?:text|count|namespace)x(?:[A-Za-z]|
 """A text that is nothing but one value: it is quoted, or a number would come out of it."""
 _LINE = re.compile(r"(?m)^( *)xSLOTxunlessx((?:[A-Za-z]|__)+?)x(.*\n)")
 _NAMESPACE = "xSLOTxnamespacexRELEASEx"
+_REVISION = "-xSLOTxrevisionxRELEASEx"
 
 
 class ChartValues(Protocol):
@@ -59,6 +60,11 @@ class ChartValues(Protocol):
         ...
 
     @property
+    def revision(self) -> str:
+        """What ends the name of an object that each upgrade makes anew, because no API server changes one; empty where nobody counts upgrades."""
+        ...
+
+    @property
     def settings(self) -> SettingsObserved:
         """What the configuration says, as far as it is known when the manifests are made."""
         ...
@@ -66,6 +72,8 @@ class ChartValues(Protocol):
 
 class Chosen:
     """The chart's values as somebody has chosen them, from which plain manifests are made."""
+
+    revision = ""
 
     def __init__(self, values: Mapping[str, Any], namespace: str) -> None:
         self._values, self._namespace = values, namespace
@@ -117,7 +125,7 @@ class Chosen:
 class Templated:
     """Values as expressions of Helm's."""
 
-    namespace = _NAMESPACE
+    namespace, revision = _NAMESPACE, _REVISION
     settings = SettingsObserved()
     """The chart does not know them: its rules are those of the kinds that are known anyway."""
 
@@ -178,6 +186,8 @@ def _expression(found: re.Match[str]) -> str:
     match form:
         case "namespace":
             return "{{ $.Release.Namespace }}"
+        case "revision":
+            return "{{ $.Release.Revision }}"
         case "json":
             return f"{{{{ toJson $.Values.{path} }}}}"
         case "quoted":

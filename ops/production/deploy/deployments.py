@@ -251,16 +251,13 @@ def streams_job(values: ChartValues) -> list[JsonObject]:
     container = container_of(values, "streams", args)
     put_on_bus(values, container, "streams")
     account = service_account(values, "streams")
-    hooks = {
-        "helm.sh/hook": "post-install,post-upgrade",
-        "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded",
-    }
     return [
         account,
         {
             "apiVersion": "batch/v1",
             "kind": "Job",
-            "metadata": {"name": "kuelog-streams", "namespace": values.namespace, "annotations": hooks},
+            # No hook of Helm's: one that comes after all is ready would wait for services that wait for streams.
+            "metadata": {"name": f"kuelog-streams{values.revision}", "namespace": values.namespace},
             "spec": {
                 "backoffLimit": 20,
                 "ttlSecondsAfterFinished": 600,

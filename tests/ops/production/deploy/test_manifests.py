@@ -41,6 +41,7 @@ from tests.stage.cluster import Cluster
 BUILT = PEERS / "helm" / "helm"
 HELM = os.environ.get("KUELOG_HELM") or shutil.which("helm") or (str(BUILT) if BUILT.exists() else None)
 FORMS = re.compile(r"\{\{ (toJson |int64 )?\$\.(Values|Release)\.([\w.]+)( \| quote)? \}\}")
+REVISION = "-{{ $.Release.Revision }}"
 FILE = '{{ toJson (merge (dict "namespace" $.Release.Namespace) $.Values.configuration) | quote }}'
 REPEATED = re.compile(r"(?:#.*\n)?\{\{- range \$number := untilStep 1 \(int \.Values\.([\w.]+)\) 1 \}\}\n")
 UNLESS = re.compile(r" *\{\{- if not \$\.Values\.([\w.]+) \}\}\n(.*\n) *\{\{- end \}\}\n")
@@ -109,7 +110,7 @@ def filled(text: str, choices: JsonObject = CHOICES) -> list[JsonObject]:
         text = "".join(body.replace("{{ $number }}", str(number)) for number in numbers)
     text = UNLESS.sub(lambda one: "" if at(one.group(1), choices) else one.group(2), text)
     file = json.dumps({**choices["configuration"], "namespace": NAMESPACE}, separators=(",", ":"), sort_keys=True)
-    text = FORMS.sub(value, text.replace(FILE, json.dumps(file)))
+    text = FORMS.sub(value, text.replace(FILE, json.dumps(file)).replace(REVISION, ""))
     assert "{{" not in text
     return list(yaml.safe_load_all(text))
 
@@ -310,6 +311,14 @@ needs_helm = pytest.mark.skipif(
 )
 
 
+def test_streams_are_made_beside_the_services_that_wait_for_them_and_not_once_these_are_ready() -> None:
+    """`helm install --wait` runs its hooks once everything is ready, and no service is before there are streams."""
+    for name, text in chart_files().items():
+        assert "helm.sh/hook" not in text, name
+    job = f"\nkind: Job\nmetadata:\n  name: kuelog-streams{REVISION}\n"
+    assert job in chart_files()["templates/streams.yaml"], "an upgrade can't change the Job of the one before"
+
+
 @needs_helm
 @pytest.mark.parametrize("setting", ["partitions=0", "partitions=four", "replicas=-1", "bus.scheme=http"])
 def test_helm_refuses_values_that_can_t_be_installed(tmp_path: Path, setting: str) -> None:
@@ -352,7 +361,9 @@ def test_helm_itself_renders_the_plain_manifests(tmp_path: Path, settings: list[
             room = room[name]
         room[last] = text if path.startswith("image") else yaml.safe_load(text)
     wanted = [one for name, part in manifests(choices).items() if name not in ("namespace", "nats") for one in part]
-    rendered = {key(one): one for one in yaml.safe_load_all(done.stdout) if one}
+    # A Job can't be changed, so each revision has one of its own.
+    plainly = done.stdout.replace("name: kuelog-streams-1\n", "name: kuelog-streams\n")
+    rendered = {key(one): one for one in yaml.safe_load_all(plainly) if one}
     assert rendered == {key(one): one for one in wanted}
 
 
