@@ -27,7 +27,7 @@ from ops.production.deploy.deployments import (
     webhook,
 )
 from ops.production.deploy.monitoring import pod_monitor, prometheus_rule, service_monitor
-from ops.production.deploy.nats import chart_values, servers
+from ops.production.deploy.nats import STORE, chart_values, servers
 from ops.production.deploy.network import policies
 from ops.production.deploy.permissions import access
 from ops.production.deploy.roles import roles
@@ -57,7 +57,9 @@ CHOICES: JsonObject = {
         "scheme": "nats",
         "certificate": "kuelog-nats-tls",
         "replicas": "3",
-        "maxBytes": "4294967296",
+        # Five streams, and three more while these are rolled, fit on a volume as large as is asked for.
+        "maxBytes": "2147483648",
+        "storage": STORE,
         "sites": [],
         "joinAs": "",
         "hubAuthority": False,
@@ -116,6 +118,7 @@ class ChoiceRefused(ValueError):
 
 _COUNTS = ("bus.replicas", "bus.maxBytes", "archivist.maxBytes", "archivist.days")
 """What becomes a text and is a whole number, with or without quotes."""
+_SIZE = "[0-9]+[KMGT]i"
 _NAMES = ("image.repository", "image.tag")
 """What YAML may take for a number: of a tag such as 0.10 or 20261201 it would make another one."""
 
@@ -158,6 +161,9 @@ def check_choices(choices: Mapping[str, Any]) -> None:
 
 
 def _check_kinds(choices: Mapping[str, Any]) -> None:
+    storage = choices["bus"]["storage"]
+    if not re.fullmatch(_SIZE, str(storage)):
+        raise ChoiceRefused(f"bus.storage: {storage}: write how large a volume is, such as {STORE}")
     for path in _SWITCHES:
         if not isinstance(_at(choices, path), bool):
             raise ChoiceRefused(f"{path}: {_at(choices, path)}: write true or false")
@@ -171,7 +177,11 @@ def _check_kinds(choices: Mapping[str, Any]) -> None:
 
 def _schema() -> JsonObject:
     """What Helm refuses before it renders anything."""
-    bus: JsonObject = {"scheme": {"enum": list(SCHEMES)}, "sites": {"type": "array", "items": {"type": "string"}}}
+    bus: JsonObject = {
+        "scheme": {"enum": list(SCHEMES)},
+        "sites": {"type": "array", "items": {"type": "string"}},
+        "storage": {"type": "string", "pattern": f"^{_SIZE}$"},
+    }
     found: JsonObject = {
         "partitions": {"type": "integer", "minimum": 1, "maximum": MOST_PARTITIONS},
         "replicas": {"type": "integer", "minimum": 0},
