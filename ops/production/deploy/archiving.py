@@ -26,6 +26,8 @@ def archivist(values: ChartValues) -> list[JsonObject]:
         {"name": "KUELOG_HUB_COPIES", "value": values.quoted_json("archivist.hubCopies")},
         {"name": "KUELOG_TIMESTAMP", "value": values.text("archivist.timestamp")},
     ]
+    # Who it is to a storage elsewhere, by the variables of that: AWS_ACCESS_KEY_ID and the like.
+    container["envFrom"] = [{"secretRef": {"name": _NAME, "optional": True}}]
     container["volumeMounts"].append({"name": ARCHIVE, "mountPath": _PLACE})
     volume: JsonObject = {"name": ARCHIVE, "persistentVolumeClaim": {"claimName": _NAME}}
     pod = {**pod_of(values, ARCHIVIST, container, [volume]), "restartPolicy": "Never"}

@@ -75,6 +75,7 @@ CHOICES: JsonObject = {
         "hubCopies": False,
         "handOut": "",
         "timestamp": "",
+        "egress": [],
         "volume": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "50Gi"}}},
     },
     "certManager": False,
@@ -118,6 +119,7 @@ class ChoiceRefused(ValueError):
 
 _COUNTS = ("bus.replicas", "bus.maxBytes", "archivist.maxBytes", "archivist.days")
 """What becomes a text and is a whole number, with or without quotes."""
+_ADDRESS = ".+:[0-9]{1,5}"
 _SIZE = "[0-9]+[KMGT]i"
 _NAMES = ("image.repository", "image.tag")
 """What YAML may take for a number: of a tag such as 0.10 or 20261201 it would make another one."""
@@ -161,7 +163,9 @@ def check_choices(choices: Mapping[str, Any]) -> None:
 
 
 def _check_kinds(choices: Mapping[str, Any]) -> None:
-    storage = choices["bus"]["storage"]
+    address, storage = choices["bus"]["address"], choices["bus"]["storage"]
+    if not re.fullmatch(_ADDRESS, str(address)):
+        raise ChoiceRefused(f"bus.address: {address}: write HOST:PORT, such as {CHOICES['bus']['address']}")
     if not re.fullmatch(_SIZE, str(storage)):
         raise ChoiceRefused(f"bus.storage: {storage}: write how large a volume is, such as {STORE}")
     for path in _SWITCHES:
@@ -180,6 +184,7 @@ def _schema() -> JsonObject:
     bus: JsonObject = {
         "scheme": {"enum": list(SCHEMES)},
         "sites": {"type": "array", "items": {"type": "string"}},
+        "address": {"type": "string", "pattern": f"^{_ADDRESS}$"},
         "storage": {"type": "string", "pattern": f"^{_SIZE}$"},
     }
     found: JsonObject = {

@@ -38,6 +38,10 @@ class ChartValues(Protocol):
         """A whole number as a text, whether it was written as a number or in quotes."""
         ...
 
+    def port(self, path: str) -> Any:
+        """The port of an address such as HOST:PORT, as a number."""
+        ...
+
     def quoted_json(self, path: str) -> str:
         """A structure as JSON in a text, e.g. for a file in a ConfigMap."""
         ...
@@ -104,6 +108,10 @@ class Chosen:
         """The number."""
         return str(self.whole(path))
 
+    def port(self, path: str) -> Any:
+        """The port."""
+        return int(self.text(path).rpartition(":")[2])
+
     def quoted_json(self, path: str) -> str:
         """The value as JSON, with its keys in order, as Helm writes it."""
         return msgspec.json.encode(self.whole(path), order="sorted").decode()
@@ -140,6 +148,10 @@ class Templated:
     def count(self, path: str) -> str:
         """An expression within a text. Numbers of a file of values are floats to Helm: it would write a large one as 4.2e+09."""
         return _mark("count", path)
+
+    def port(self, path: str) -> Any:
+        """An expression in place of the number."""
+        return _mark("port", path)
 
     def quoted_json(self, path: str) -> str:
         """An expression in place of the text."""
@@ -196,6 +208,8 @@ def _expression(found: re.Match[str]) -> str:
             return f'{{{{ toJson (merge (dict "namespace" $.Release.Namespace) $.Values.{path}) | quote }}}}'
         case "count":
             return f"{{{{ int64 $.Values.{path} }}}}"
+        case "port":
+            return f'{{{{ splitList ":" $.Values.{path} | last | int64 }}}}'
         case "number":
             return "{{ $number }}"
         case _:

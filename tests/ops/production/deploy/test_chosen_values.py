@@ -1,5 +1,6 @@
 """What somebody writes into a file of values: the same of it for Helm, which merges it, and for the plain manifests."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.ops.production.deploy.test_manifests import helm, needs_helm, our_cha
 def by_helm(folder: Path, values: str) -> list[JsonObject]:
     """What Helm renders with a file of values."""
     (folder / "mine.yaml").write_text(values)
+    shutil.rmtree(folder / "kuelog", ignore_errors=True)
     words = ("--namespace", NAMESPACE, "--values", str(folder / "mine.yaml"))
     done = helm(folder, "template", "kuelog", str(our_chart(folder)), *words)
     assert done.returncode == 0, done.stderr
@@ -75,3 +77,30 @@ def test_helm_refuses_what_it_would_make_something_else_of(values: str, tmp_path
     (tmp_path / "mine.yaml").write_text(values)
     done = helm(tmp_path, "template", "kuelog", str(our_chart(tmp_path)), "--values", str(tmp_path / "mine.yaml"))
     assert done.returncode != 0 and "values don't meet the specifications of the schema" in done.stderr
+
+
+def let_out(found: list[JsonObject], name: str) -> Any:
+    """Where a policy lets pods go."""
+    [policy] = [one for one in found if one["kind"] == "NetworkPolicy" and one["metadata"]["name"] == name]
+    return policy["spec"]["egress"]
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_services_are_let_out_to_the_port_of_the_bus_that_is_named(made: Any, tmp_path: Path) -> None:
+    found = made(tmp_path, "bus: {address: 'nats.example.org:14222'}")
+    assert let_out(found, "kuelog-to-bus") == [{"ports": [{"protocol": "TCP", "port": 14222}]}]
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_the_archivist_is_let_out_to_where_it_archives_and_is_somebody_there(made: Any, tmp_path: Path) -> None:
+    rule = {"ports": [{"protocol": "TCP", "port": 443}]}
+    assert let_out(made(tmp_path, "replicas: 1"), "kuelog-archivist") == []
+    found = made(tmp_path, "archivist: {archive: 's3://bucket/kuelog', egress: [{ports: [{protocol: TCP, port: 443}]}]}")
+    assert let_out(found, "kuelog-archivist") == [rule]
+    [policy] = [one for one in found if one["metadata"]["name"] == "kuelog-archivist" and one["kind"] == "NetworkPolicy"]
+    [job] = [one for one in found if one["kind"] == "CronJob"]
+    template = job["spec"]["jobTemplate"]["spec"]["template"]
+    assert policy["spec"]["podSelector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
+    [container] = template["spec"]["containers"]
+    assert container["envFrom"] == [{"secretRef": {"name": "kuelog-archivist", "optional": True}}]
+    assert "s3://bucket/kuelog" in container["args"]

@@ -41,6 +41,7 @@ from tests.stage.cluster import Cluster
 BUILT = PEERS / "helm" / "helm"
 HELM = os.environ.get("KUELOG_HELM") or shutil.which("helm") or (str(BUILT) if BUILT.exists() else None)
 FORMS = re.compile(r"\{\{ (toJson |int64 )?\$\.(Values|Release)\.([\w.]+)( \| quote)? \}\}")
+PORT = re.compile(r"\{\{ splitList \":\" \$\.Values\.([\w.]+) \| last \| int64 \}\}")
 REVISION = "-{{ $.Release.Revision }}"
 FILE = '{{ toJson (merge (dict "namespace" $.Release.Namespace) $.Values.configuration) | quote }}'
 REPEATED = re.compile(r"(?:#.*\n)?\{\{- range \$number := untilStep 1 \(int \.Values\.([\w.]+)\) 1 \}\}\n")
@@ -110,6 +111,7 @@ def filled(text: str, choices: JsonObject = CHOICES) -> list[JsonObject]:
         text = "".join(body.replace("{{ $number }}", str(number)) for number in numbers)
     text = UNLESS.sub(lambda one: "" if at(one.group(1), choices) else one.group(2), text)
     file = json.dumps({**choices["configuration"], "namespace": NAMESPACE}, separators=(",", ":"), sort_keys=True)
+    text = PORT.sub(lambda one: at(one.group(1), choices).rpartition(":")[2], text)
     text = FORMS.sub(value, text.replace(FILE, json.dumps(file)).replace(REVISION, ""))
     assert "{{" not in text
     return list(yaml.safe_load_all(text))
@@ -206,6 +208,7 @@ def test_a_server_of_the_bus_starts_anew_when_the_rights_of_its_users_change() -
         ({"replicas": "two"}, "replicas: two: write how many"),
         ({"bus": {**CHOICES["bus"], "maxBytes": "8Gi"}}, "bus.maxBytes: 8Gi: write a whole number"),
         ({"bus": {**CHOICES["bus"], "maxBytes": 1.5}}, "bus.maxBytes: 1.5: write a whole number"),
+        ({"bus": {**CHOICES["bus"], "address": "nats.example.org"}}, "bus.address: nats.example.org: write HOST:PORT"),
         ({"bus": {**CHOICES["bus"], "storage": "much"}}, "bus.storage: much: write how large a volume is, such as 20Gi"),
         ({"image": {**CHOICES["image"], "tag": 0.1}}, "image.tag: 0.1: write a text, in quotes"),
         ({"image": {**CHOICES["image"], "tag": ""}}, "image.tag: : write a text"),
