@@ -4,6 +4,7 @@ Whoever builds a manifest asks for a value by its path. For plain manifests that
 mark that becomes an expression of Helm's when the template is written.
 """
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -48,6 +49,10 @@ class ChartValues(Protocol):
 
     def configuration_file(self) -> str:
         """The text of the configuration file."""
+        ...
+
+    def configuration_sum(self) -> str:
+        """What that text comes to: another text has another sum."""
         ...
 
     def unless(self, switch: str, name: str, path: str) -> JsonObject:
@@ -121,6 +126,10 @@ class Chosen:
         found = {**self.whole("configuration"), "namespace": self._namespace}
         return msgspec.json.encode(found, order="sorted").decode()
 
+    def configuration_sum(self) -> str:
+        """The sum."""
+        return hashlib.sha256(self.configuration_file().encode()).hexdigest()
+
     def unless(self, switch: str, name: str, path: str) -> JsonObject:
         """The field, or nothing."""
         return {} if self.whole(switch) else {name: self.whole(path)}
@@ -160,6 +169,10 @@ class Templated:
     def configuration_file(self) -> str:
         """An expression in place of the text; what is named first in a merge stands."""
         return _mark("file", "configuration")
+
+    def configuration_sum(self) -> str:
+        """An expression in place of the sum."""
+        return _mark("sum", "configuration")
 
     def unless(self, switch: str, name: str, path: str) -> JsonObject:
         """A line that is left out."""
@@ -204,8 +217,9 @@ def _expression(found: re.Match[str]) -> str:
             return f"{{{{ toJson $.Values.{path} }}}}"
         case "quoted":
             return f"{{{{ toJson $.Values.{path} | quote }}}}"
-        case "file":
-            return f'{{{{ toJson (merge (dict "namespace" $.Release.Namespace) $.Values.{path}) | quote }}}}'
+        case "file" | "sum":
+            turned = "quote" if form == "file" else "sha256sum"
+            return f'{{{{ toJson (merge (dict "namespace" $.Release.Namespace) $.Values.{path}) | {turned} }}}}'
         case "count":
             return f"{{{{ int64 $.Values.{path} }}}}"
         case "port":

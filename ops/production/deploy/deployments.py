@@ -288,6 +288,8 @@ def _deployed(
     mounted = [{"name": "configuration", "configMap": {"name": "kuelog-configuration"}}] if reads else []
     if reads:
         container["volumeMounts"].append({"name": "configuration", "mountPath": "/etc/kuelog", "readOnly": True})
+    # A service reads its configuration when it starts: with another one it starts anew.
+    marked = {"annotations": {"checksum/configuration": values.configuration_sum()}} if reads else {}
     meta = {"name": f"kuelog-{name}", "namespace": values.namespace, "labels": labels(name)}
     scaled = service in AUTOSCALED
     replicas = (
@@ -306,7 +308,7 @@ def _deployed(
                 "selector": {"matchLabels": labels(name)},
                 "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
                 "template": {
-                    "metadata": {"labels": {**labels(name), **marks}},
+                    "metadata": {"labels": {**labels(name), **marks}, **marked},
                     "spec": pod_of(values, name, container, [*volumes, *mounted]),
                 },
             },

@@ -104,3 +104,18 @@ def test_the_archivist_is_let_out_to_where_it_archives_and_is_somebody_there(mad
     [container] = template["spec"]["containers"]
     assert container["envFrom"] == [{"secretRef": {"name": "kuelog-archivist", "optional": True}}]
     assert "s3://bucket/kuelog" in container["args"]
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_who_reads_the_configuration_starts_anew_with_another_one_and_nobody_else_does(made: Any, tmp_path: Path) -> None:
+    """A service reads it when it starts; a ConfigMap that changes starts nothing."""
+    before, same, after = (
+        {
+            one["metadata"]["name"]: one["spec"]["template"]
+            for one in made(tmp_path, f"configuration: {{manageJobsWithoutQueueName: {held}}}")
+            if one["kind"] == "Deployment"
+        }
+        for held in ("false", "false", "true")
+    )
+    assert before == same
+    assert {name for name in before if before[name] != after[name]} == {"kuelog-watcher", "kuelog-webhook"}

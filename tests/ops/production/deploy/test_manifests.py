@@ -1,5 +1,6 @@
 """Everything that is applied to a cluster: one source, sound objects, no more rights than needed."""
 
+import hashlib
 import json
 import os
 import re
@@ -44,6 +45,7 @@ FORMS = re.compile(r"\{\{ (toJson |int64 )?\$\.(Values|Release)\.([\w.]+)( \| qu
 PORT = re.compile(r"\{\{ splitList \":\" \$\.Values\.([\w.]+) \| last \| int64 \}\}")
 REVISION = "-{{ $.Release.Revision }}"
 FILE = '{{ toJson (merge (dict "namespace" $.Release.Namespace) $.Values.configuration) | quote }}'
+SUM = FILE.replace("quote", "sha256sum")
 REPEATED = re.compile(r"(?:#.*\n)?\{\{- range \$number := untilStep 1 \(int \.Values\.([\w.]+)\) 1 \}\}\n")
 UNLESS = re.compile(r" *\{\{- if not \$\.Values\.([\w.]+) \}\}\n(.*\n) *\{\{- end \}\}\n")
 
@@ -111,6 +113,7 @@ def filled(text: str, choices: JsonObject = CHOICES) -> list[JsonObject]:
         text = "".join(body.replace("{{ $number }}", str(number)) for number in numbers)
     text = UNLESS.sub(lambda one: "" if at(one.group(1), choices) else one.group(2), text)
     file = json.dumps({**choices["configuration"], "namespace": NAMESPACE}, separators=(",", ":"), sort_keys=True)
+    text = text.replace(SUM, hashlib.sha256(file.encode()).hexdigest())
     text = PORT.sub(lambda one: at(one.group(1), choices).rpartition(":")[2], text)
     text = FORMS.sub(value, text.replace(FILE, json.dumps(file)).replace(REVISION, ""))
     assert "{{" not in text
