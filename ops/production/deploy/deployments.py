@@ -122,7 +122,7 @@ def webhook(values: ChartValues, *, cert_manager: bool) -> list[JsonObject]:
     args = ["run", "webhook", "--port", str(HTTPS), "--service", service, "--config", CONFIGURATION, *given]
     container = container_of(values, "webhook", args)
     container["ports"] = [{"name": "https", "containerPort": HTTPS}]
-    container.update(_probes("https", "HTTPS"))
+    container.update(_probes("https", "HTTPS"), lifecycle=_leaving())
     volumes: list[JsonObject] = []
     if cert_manager:
         container["volumeMounts"].append({"name": "certificate", "mountPath": "/etc/certificate", "readOnly": True})
@@ -147,7 +147,7 @@ def visibility(values: ChartValues) -> list[JsonObject]:
         {"name": "https", "containerPort": HTTPS},
         {"name": "metrics", "containerPort": METRICS},
     ]
-    container.update(_probes("https", "HTTPS"))
+    container.update(_probes("https", "HTTPS"), lifecycle=_leaving())
     container["volumeMounts"].append(_TOKEN_MOUNT)
     return [
         *visibility_access(values),
@@ -375,6 +375,14 @@ def _probes(port: str, scheme: str) -> JsonObject:
         "livenessProbe": probe("/livez", initialDelaySeconds=20, periodSeconds=10, failureThreshold=6),
         "readinessProbe": probe("/readyz", periodSeconds=5, failureThreshold=2),
     }
+
+
+def _leaving() -> JsonObject:
+    """What the API server calls goes on for a while when its pod is told to end: until nobody is sent to it any more.
+
+    Without that each upgrade and each drained node would refuse some jobs.
+    """
+    return {"preStop": {"exec": {"command": ["sleep", "5"]}}}
 
 
 def _collector(values: ChartValues) -> list[JsonObject]:

@@ -414,6 +414,19 @@ def test_every_service_is_a_deployment_of_two_with_probes_a_budget_and_no_root()
         assert mounted == {volume["name"] for volume in pod["volumes"]}
 
 
+def test_whom_the_api_server_calls_answers_on_until_nobody_is_sent_there_any_more() -> None:
+    """A pod that is told to end is in the lists of where to send for some seconds yet, and a webhook that is not reached refuses jobs."""
+    called = {one["spec"]["service"]["name"] for one in of("APIService")}
+    hooks = [*of("MutatingWebhookConfiguration"), *of("ValidatingWebhookConfiguration")]
+    called |= {each["clientConfig"]["service"]["name"] for one in hooks for each in one["webhooks"]}
+    assert called == {"kuelog-webhook", "kuelog-visibility"}
+    for one in of("Deployment"):
+        pod = one["spec"]["template"]["spec"]
+        if one["metadata"]["name"] in called:
+            word, seconds = pod["containers"][0]["lifecycle"]["preStop"]["exec"]["command"]
+            assert word == "sleep" and 3 <= int(seconds) < pod["terminationGracePeriodSeconds"] - 5
+
+
 def test_only_those_who_speak_with_the_api_server_have_an_account_that_can() -> None:
     able = {one["metadata"]["name"] for one in of("ServiceAccount") if one["automountServiceAccountToken"]}
     assert able == {f"kuelog-{name}" for name in ON_CLUSTER}
