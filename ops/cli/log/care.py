@@ -84,7 +84,10 @@ async def _quarantine(stream: str, sequence: int, reason: str, nats: str) -> Non
         there = (await streams_on(bus)).every
         if stream not in there:
             raise QuarantineRefused(f"there is no stream {stream}: write one of {', '.join(there)}")
-        await (await bus.stream(stream)).get(sequence)
+        found = await bus.stream(stream)
+        if sequence > (end := (await found.last()).sequence):
+            raise QuarantineRefused(f"{stream} ends at {end}: there is no message {sequence} that could be skipped")
+        await found.get(sequence)
         refuse_if_folded(await read_stored(bus), stream, sequence)
         control = await bus.stream(CONTROL)
         await say(control, Quarantined(stream=stream, sequence=sequence, reason=reason), ScaledClock().now())

@@ -94,6 +94,18 @@ def running(bus: JetStreamBus) -> Running:
     )
 
 
+async def test_a_message_that_is_not_there_yet_is_no_gap_in_the_log(
+    bus: JetStreamBus, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await tell(bus, [job("a")])
+    url, end = bus.client.connected_url, (await (await bus.stream(FACTS)).last()).sequence
+    assert url is not None
+    arguments = (FACTS, end + 1, "bad", url.geturl())
+    assert await asyncio.to_thread(run_quarantine, *arguments, console=Console(file=StringIO(), width=400)) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"FACTS ends at {end}: there is no message {end + 1}" in said and "Restore" not in said
+
+
 async def halted(services: Running, place: str) -> None:
     """Until some partition says that it halts at this place."""
     while not any(place in one.halted for one in services.hosts.values()):  # noqa: ASYNC110 - of several hosts
