@@ -62,7 +62,7 @@ async def test_the_visibility_api_answers_its_probes_while_the_bus_is_away_and_i
 
             assert [await probed(path) for path in ("/livez", "/readyz")] == [200, 503]
             await server.start()
-            while await probed("/readyz") != 200:
+            while await probed("/readyz") != 200:  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(0.05)
     finally:
         await stopped(serving)
