@@ -168,7 +168,9 @@ def _beside(source: LogSource, witness: Path | None) -> tuple[Path, str]:
 
     folder = source.folder.resolve() if source.folder is not None else None
     if witness is None and folder is None:
-        raise FolderUnreadable(without_password(source.nats), "name the folder of its checkpoints with --witness: it is not on the bus")
+        raise FolderUnreadable(
+            without_password(source.nats), "name the folder of its checkpoints with --witness: it is not on the bus"
+        )
     return witness or (folder or Path()) / "witness", source.archive or (str(folder / ARCHIVE) if folder else "")
 
 

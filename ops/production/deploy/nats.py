@@ -164,7 +164,10 @@ def servers(chosen: Chosen) -> list[JsonObject]:
                 "volumeClaimTemplates": [
                     {
                         "metadata": {"name": "data"},
-                        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": chosen.text("bus.storage")}}},
+                        "spec": {
+                            "accessModes": ["ReadWriteOnce"],
+                            "resources": {"requests": {"storage": chosen.text("bus.storage")}},
+                        },
                     }
                 ],
             },

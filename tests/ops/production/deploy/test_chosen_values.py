@@ -95,9 +95,13 @@ def test_services_are_let_out_to_the_port_of_the_bus_that_is_named(made: Any, tm
 def test_the_archivist_is_let_out_to_where_it_archives_and_is_somebody_there(made: Any, tmp_path: Path) -> None:
     rule = {"ports": [{"protocol": "TCP", "port": 443}]}
     assert let_out(made(tmp_path, "replicas: 1"), "kuelog-archivist") == []
-    found = made(tmp_path, "archivist: {archive: 's3://bucket/kuelog', egress: [{ports: [{protocol: TCP, port: 443}]}]}")
+    found = made(
+        tmp_path, "archivist: {archive: 's3://bucket/kuelog', egress: [{ports: [{protocol: TCP, port: 443}]}]}"
+    )
     assert let_out(found, "kuelog-archivist") == [rule]
-    [policy] = [one for one in found if one["metadata"]["name"] == "kuelog-archivist" and one["kind"] == "NetworkPolicy"]
+    [policy] = [
+        one for one in found if one["metadata"]["name"] == "kuelog-archivist" and one["kind"] == "NetworkPolicy"
+    ]
     [job] = [one for one in found if one["kind"] == "CronJob"]
     template = job["spec"]["jobTemplate"]["spec"]["template"]
     assert policy["spec"]["podSelector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
@@ -107,7 +111,9 @@ def test_the_archivist_is_let_out_to_where_it_archives_and_is_somebody_there(mad
 
 
 @pytest.mark.parametrize("made", MADE)
-def test_who_reads_the_configuration_starts_anew_with_another_one_and_nobody_else_does(made: Any, tmp_path: Path) -> None:
+def test_who_reads_the_configuration_starts_anew_with_another_one_and_nobody_else_does(
+    made: Any, tmp_path: Path
+) -> None:
     """A service reads it when it starts; a ConfigMap that changes starts nothing."""
     before, same, after = (
         {

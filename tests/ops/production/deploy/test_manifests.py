@@ -212,7 +212,10 @@ def test_a_server_of_the_bus_starts_anew_when_the_rights_of_its_users_change() -
         ({"bus": {**CHOICES["bus"], "maxBytes": "8Gi"}}, "bus.maxBytes: 8Gi: write a whole number"),
         ({"bus": {**CHOICES["bus"], "maxBytes": 1.5}}, "bus.maxBytes: 1.5: write a whole number"),
         ({"bus": {**CHOICES["bus"], "address": "nats.example.org"}}, "bus.address: nats.example.org: write HOST:PORT"),
-        ({"bus": {**CHOICES["bus"], "storage": "much"}}, "bus.storage: much: write how large a volume is, such as 20Gi"),
+        (
+            {"bus": {**CHOICES["bus"], "storage": "much"}},
+            "bus.storage: much: write how large a volume is, such as 20Gi",
+        ),
         ({"image": {**CHOICES["image"], "tag": 0.1}}, "image.tag: 0.1: write a text, in quotes"),
         ({"image": {**CHOICES["image"], "tag": ""}}, "image.tag: : write a text"),
         ({"verifier": "false"}, "verifier: false: write true or false"),
