@@ -131,6 +131,7 @@ def bus_values(
         bool,
         typer.Option("--hub-authority", help="The Secret kuelog-hub holds the authority of the hub too, under ca.crt."),
     ] = False,
+    max_bytes: Annotated[int, typer.Option(min=0, help="As under bus.maxBytes, where that is more than 4 GiB.")] = 0,
 ) -> None:
     """Print the values for the chart of NATS, with the rights of every user of the bus: for Helm, beside values of your own.
 
@@ -144,7 +145,7 @@ def bus_values(
 
     links = BusLinks(sites=tuple(site or ()), join_as=join_as, certificate=certificate, hub_authority=hub_authority)
     try:
-        values = chart_values(streams_of(partitions), links)
+        values = chart_values(streams_of(partitions), links, max_bytes)
     except SiteRefused as problem:
         raise typer.BadParameter(str(problem)) from problem
     ours = {"bus": {"scheme": "tls", "certificate": certificate}} if certificate else {}
@@ -257,6 +258,7 @@ _FREE = frozenset(
         "witness.volume",
         "archivist.volume",
         "multiKueue.kubeconfigs",
+        "multiKueue.plugins",
         "crds.annotations",
     }
 )

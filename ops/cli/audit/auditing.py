@@ -27,6 +27,7 @@ from ops.production.archive.proof.handing_out import file_of, hand_out, shown, s
 from ops.production.archive.proof.keys import begin_anew
 from ops.production.archive.proof.timestamps import check_stamp, roots_in, stamp, stamped
 from ops.production.archive.proof.witness import HEADS, HeadWitness
+from ops.production.log.jetstream.bus import without_password
 from ops.production.log.streams import streams_on
 from ops.queries.audit.citations import citations_in, held_against
 from ops.queries.audit.first_change import first_changes
@@ -53,7 +54,9 @@ class AuditSource(LogSource, frozen=True, kw_only=True):
         if self.archive_alone:
             return self.archive
         if self.nats or self.folder is None:
-            raise FolderUnreadable(self.nats, "name the folder of its checkpoints with --witness: it is not on the bus")
+            raise FolderUnreadable(
+                without_password(self.nats), "name the folder of its checkpoints with --witness: it is not on the bus"
+            )
         if not self.folder.is_dir():
             raise HoldsNoLog(self.folder)
         return str(self.folder / "witness")

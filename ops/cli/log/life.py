@@ -164,10 +164,13 @@ def _beside(source: LogSource, witness: Path | None) -> tuple[Path, str]:
     """The folders of the witness and of the archive. Raises `FolderUnreadable`."""
     from ops.production.archive.archivist import ARCHIVE  # noqa: PLC0415
     from ops.production.archive.errors import FolderUnreadable  # noqa: PLC0415
+    from ops.production.log.jetstream.bus import without_password  # noqa: PLC0415
 
     folder = source.folder.resolve() if source.folder is not None else None
     if witness is None and folder is None:
-        raise FolderUnreadable(source.nats, "name the folder of its checkpoints with --witness: it is not on the bus")
+        raise FolderUnreadable(
+            without_password(source.nats), "name the folder of its checkpoints with --witness: it is not on the bus"
+        )
     return witness or (folder or Path()) / "witness", source.archive or (str(folder / ARCHIVE) if folder else "")
 
 

@@ -17,6 +17,7 @@ from ops.production.listeners.certificate import Certificate
 from ops.production.listeners.endpoint import Endpoint
 from ops.production.log.jetstream.bus import connect as connect_bus
 from ops.production.log.jetstream.bus import without_password
+from ops.production.log.lazy_bus import LazyBus
 from ops.production.metrics.endpoint import served
 from ops.production.process.clock import ScaledClock
 from ops.production.visibility.access import AccessByReview
@@ -81,7 +82,8 @@ async def serve_to_api_server(asked: VisibilityOptions, console: Console) -> Non
     async with AsyncExitStack() as stack:
         client = await connect_kube(asked.kubeconfig, asked.context, service="visibility")
         stack.push_async_callback(client.close)
-        bus = await connect_bus(asked.nats)
+        # The bus may come later, as it may for the services: probes are answered meanwhile.
+        bus = LazyBus(asked.nats)
         stack.push_async_callback(bus.close)
         running, certificate = follower(bus, asked.scale), Certificate(asks_clients=True)
         access = AccessByReview(AccessReviews(client, asyncio.get_running_loop().time))

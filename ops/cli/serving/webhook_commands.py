@@ -25,7 +25,7 @@ from ops.production.webhook.trust import Callers, CertificateKeeper
 from ops.production.webhook.verdicts import nowhere
 from ops.terminal.endings import complain
 from services.jobs.kinds.managed_kinds import kinds_of
-from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid
+from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing
 
 log = structlog.get_logger()
 
@@ -102,6 +102,10 @@ async def _serve(
             await asyncio.wait(tasks)
 
 
+_MAY_PASS = (ClusterUnavailable, ObjectConflict, ObjectInvalid, ObjectMissing, OSError, UnicodeDecodeError)
+"""What is tried again: also a Secret or a definition that was removed in between, or of which the namespace is not there."""
+
+
 Source = Callable[[], Awaitable[tuple[str, str]]]
 
 
@@ -111,7 +115,7 @@ async def keep_shown(certificate: Certificate, source: Source, every: float = _L
         pause = every
         try:
             certificate.show(*await source())
-        except (ClusterUnavailable, ObjectConflict, ObjectInvalid, OSError, UnicodeDecodeError) as problem:
+        except _MAY_PASS as problem:
             log.warning("no new certificate", problem=str(problem))
             pause = min(every, _AGAIN_S)
         await asyncio.sleep(pause)

@@ -15,7 +15,8 @@ a scenario, in Kueue's own format; what only kuelog knows stands under `kuelog:`
 for no pods). A field that nobody knows is an error, and so is a value that can't be read: the message names the field and what to write. A **duration** is
 written as Go does: `90s`, `5m`, `1h30m`, `500ms`. A **quantity** is Kubernetes' own: `1`, `500m`, `2Gi`. `[]` is each entry of a list, `<key>` each key of a map.
 
-The settings are a fact on the log (`SettingsObserved`), so a decision is replayed under those that it was made under. This page is made by
+The settings are a fact on the log (`SettingsObserved`), so a decision is replayed under those that it was made under. The file is read when a process starts:
+chart and manifests have watcher and webhook start anew when it changes. This page is made by
 `python -m ops.cli.reference_pages`.
 
 | setting | type | default | what it says |

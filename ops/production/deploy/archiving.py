@@ -17,7 +17,7 @@ _PLACE = "/var/lib/kuelog"
 
 def archivist(values: ChartValues) -> list[JsonObject]:
     """The archivist: account, volume and CronJob."""
-    limits = ["--max-bytes", values.text("archivist.maxBytes"), "--days", values.text("archivist.days")]
+    limits = ["--max-bytes", values.count("archivist.maxBytes"), "--days", values.count("archivist.days")]
     places = ["--witness", f"{_PLACE}/witness", "--archive", values.text("archivist.archive")]
     container = container_of(values, ARCHIVIST, ["log", "roll", "--nats", "$(KUELOG_NATS)", *places, *limits])
     put_on_bus(values, container, ARCHIVIST)
@@ -26,6 +26,8 @@ def archivist(values: ChartValues) -> list[JsonObject]:
         {"name": "KUELOG_HUB_COPIES", "value": values.quoted_json("archivist.hubCopies")},
         {"name": "KUELOG_TIMESTAMP", "value": values.text("archivist.timestamp")},
     ]
+    # Who it is to a storage elsewhere, by the variables of that: AWS_ACCESS_KEY_ID and the like.
+    container["envFrom"] = [{"secretRef": {"name": _NAME, "optional": True}}]
     container["volumeMounts"].append({"name": ARCHIVE, "mountPath": _PLACE})
     volume: JsonObject = {"name": ARCHIVE, "persistentVolumeClaim": {"claimName": _NAME}}
     pod = {**pod_of(values, ARCHIVIST, container, [volume]), "restartPolicy": "Never"}

@@ -240,8 +240,8 @@ def configuration_text(configuration: JsonObject) -> str:
     return re.sub(r'"<< (.*?) >>"', r"\1", text)
 
 
-def server_file(namespace: str, streams: LogStreams = SOLE, links: BusLinks = ALONE) -> str:
-    """The whole configuration of one of three servers, for those who don't take NATS's chart. Raises `SiteRefused`."""
+def server_file(namespace: str, streams: LogStreams = SOLE, links: BusLinks = ALONE, room: str = "") -> str:
+    """The whole configuration of one of three servers, for those who don't take NATS's chart; `room` is what it may set aside for streams. Raises `SiteRefused`."""
     scheme = "tls" if links.certificate else "nats"
     peers = [f"{scheme}://kuelog-nats-{i}.kuelog-nats-headless.{namespace}.svc.cluster.local:6222" for i in range(3)]
     whole: JsonObject = {
@@ -249,7 +249,11 @@ def server_file(namespace: str, streams: LogStreams = SOLE, links: BusLinks = AL
         "port": 4222,
         "http_port": 8222,
         "lame_duck_duration": "30s",
-        "jetstream": {"store_dir": "/data", "sync_interval": "always"},
+        "jetstream": {
+            "store_dir": "/data",
+            "sync_interval": "always",
+            **({"max_file_store": f"<< {room} >>"} if room else {}),
+        },
         "cluster": {"name": links.cluster, "port": 6222, "routes": peers, "no_advertise": True},
         **server_configuration(streams),
     }

@@ -1,6 +1,7 @@
 """The chart for Helm and the plain manifests, both as texts of files, from the same builders."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import Any
@@ -26,7 +27,7 @@ from ops.production.deploy.deployments import (
     webhook,
 )
 from ops.production.deploy.monitoring import pod_monitor, prometheus_rule, service_monitor
-from ops.production.deploy.nats import chart_values, servers
+from ops.production.deploy.nats import STORE, chart_values, servers
 from ops.production.deploy.network import policies
 from ops.production.deploy.permissions import access
 from ops.production.deploy.roles import roles
@@ -56,12 +57,15 @@ CHOICES: JsonObject = {
         "scheme": "nats",
         "certificate": "kuelog-nats-tls",
         "replicas": "3",
-        "maxBytes": "4294967296",
+        # Five streams, and three more while these are rolled, fit on a volume as large as is asked for.
+        "maxBytes": "2147483648",
+        "storage": STORE,
         "sites": [],
         "joinAs": "",
         "hubAuthority": False,
     },
-    "witness": {"volume": {"name": "witness", "emptyDir": {}}},
+    # A volume that says nothing of what it is, is an emptyDir. Helm merges what is chosen into what stands here: two kinds of volumes would be none.
+    "witness": {"volume": {"name": "witness"}},
     "archivist": {
         "suspend": False,
         "schedule": "*/10 * * * *",
@@ -71,6 +75,7 @@ CHOICES: JsonObject = {
         "hubCopies": False,
         "handOut": "",
         "timestamp": "",
+        "egress": [],
         "volume": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "50Gi"}}},
     },
     "certManager": False,
@@ -87,8 +92,8 @@ CHOICES: JsonObject = {
     "multiKueue": {
         "enabled": False,
         "secrets": ["multikueue-workers"],
-        "kubeconfigs": {"name": "kubeconfigs", "emptyDir": {}},
-        "plugins": {"name": "plugins", "emptyDir": {}},
+        "kubeconfigs": {"name": "kubeconfigs"},
+        "plugins": {"name": "plugins"},
     },
     "autoscaling": {"enabled": False, "maxReplicas": 6, "cpu": "600m", "lagSeconds": "5", "externalMetrics": False},
     "networkPolicies": True,
@@ -112,6 +117,33 @@ class ChoiceRefused(ValueError):
     """Values that can't be installed so, and what to choose instead."""
 
 
+_COUNTS = ("bus.replicas", "bus.maxBytes", "archivist.maxBytes", "archivist.days")
+"""What becomes a text and is a whole number, with or without quotes."""
+_ADDRESS = ".+:[0-9]{1,5}"
+_SIZE = "[0-9]+[KMGT]i"
+_NAMES = ("image.repository", "image.tag")
+"""What YAML may take for a number: of a tag such as 0.10 or 20261201 it would make another one."""
+
+
+def _switches(choices: JsonObject, path: str = "") -> list[str]:
+    """The paths of what is either on or off."""
+    found = [f"{path}{name}" for name, value in choices.items() if isinstance(value, bool)]
+    for name, value in choices.items():
+        if isinstance(value, dict):
+            found += _switches(value, f"{path}{name}.")
+    return found
+
+
+_SWITCHES = _switches(CHOICES)
+
+
+def _at(choices: Mapping[str, Any], path: str) -> Any:
+    found: Any = choices
+    for name in path.split("."):
+        found = found[name]
+    return found
+
+
 def check_choices(choices: Mapping[str, Any]) -> None:
     """Raise `ChoiceRefused` for what the schema of the chart refuses as well."""
     partitions = choices["partitions"]
@@ -127,27 +159,54 @@ def check_choices(choices: Mapping[str, Any]) -> None:
         raise ChoiceRefused(f"bus.scheme: {bus['scheme']}: write one of {', '.join(SCHEMES)}")
     if not isinstance(bus["sites"], list):
         raise ChoiceRefused(f"bus.sites: {bus['sites']}: write a list of names, such as [east, west]")
-    if not isinstance(bus["hubAuthority"], bool):
-        raise ChoiceRefused(f"bus.hubAuthority: {bus['hubAuthority']}: write true or false")
+    _check_kinds(choices)
 
 
-SCHEMA: JsonObject = {
-    "$schema": "http://json-schema.org/draft-07/schema#",
-    "type": "object",
-    "properties": {
+def _check_kinds(choices: Mapping[str, Any]) -> None:
+    address, storage = choices["bus"]["address"], choices["bus"]["storage"]
+    if not re.fullmatch(_ADDRESS, str(address)):
+        raise ChoiceRefused(f"bus.address: {address}: write HOST:PORT, such as {CHOICES['bus']['address']}")
+    if not re.fullmatch(_SIZE, str(storage)):
+        raise ChoiceRefused(f"bus.storage: {storage}: write how large a volume is, such as {STORE}")
+    for path in _SWITCHES:
+        if not isinstance(_at(choices, path), bool):
+            raise ChoiceRefused(f"{path}: {_at(choices, path)}: write true or false")
+    for path in _COUNTS:
+        if not re.fullmatch("[0-9]+", str(_at(choices, path))):
+            raise ChoiceRefused(f"{path}: {_at(choices, path)}: write a whole number, such as {_at(CHOICES, path)}")
+    for path in _NAMES:
+        if not isinstance(_at(choices, path), str) or not _at(choices, path):
+            raise ChoiceRefused(f"{path}: {_at(choices, path)}: write a text, in quotes if YAML takes it for a number")
+
+
+def _schema() -> JsonObject:
+    """What Helm refuses before it renders anything."""
+    bus: JsonObject = {
+        "scheme": {"enum": list(SCHEMES)},
+        "sites": {"type": "array", "items": {"type": "string"}},
+        "address": {"type": "string", "pattern": f"^{_ADDRESS}$"},
+        "storage": {"type": "string", "pattern": f"^{_SIZE}$"},
+    }
+    found: JsonObject = {
         "partitions": {"type": "integer", "minimum": 1, "maximum": MOST_PARTITIONS},
         "replicas": {"type": "integer", "minimum": 0},
-        "bus": {
-            "type": "object",
-            "properties": {
-                "scheme": {"enum": list(SCHEMES)},
-                "sites": {"type": "array", "items": {"type": "string"}},
-                "hubAuthority": {"type": "boolean"},
-            },
-        },
-    },
-}
-"""What Helm refuses before it renders anything."""
+        "bus": {"type": "object", "properties": bus},
+    }
+    for paths, wanted in (
+        (_SWITCHES, {"type": "boolean"}),
+        (_COUNTS, {"type": ["integer", "string"], "minimum": 0, "pattern": "^[0-9]+$"}),
+        (_NAMES, {"type": "string", "minLength": 1}),
+    ):
+        for path in paths:
+            room = found
+            *rooms, last = path.split(".")
+            for name in rooms:
+                room = room.setdefault(name, {"type": "object", "properties": {}})["properties"]
+            room[last] = wanted
+    return {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "properties": found}
+
+
+SCHEMA = _schema()
 
 
 class ChartPart(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ Whoever builds a manifest asks for a value by its path. For plain manifests that
 mark that becomes an expression of Helm's when the template is written.
 """
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -16,10 +17,11 @@ from ops.files.yaml_text import yaml_text
 from ops.production.configuration.configuration_file import configuration_of
 
 _MARK = re.compile(r"xSLOTx([a-z]+)x((?:[A-Za-z]|__)+)x")
-_WHOLE = re.compile(r"(?m)(?<=[:-] )(xSLOTx(?:text|namespace)x(?:[A-Za-z]|__)+?x)$")
+_WHOLE = re.compile(r"(?m)(?<=[:-] )(xSLOTx(?:text|count|namespace)x(?:[A-Za-z]|__)+?x)$")
 """A text that is nothing but one value: it is quoted, or a number would come out of it."""
 _LINE = re.compile(r"(?m)^( *)xSLOTxunlessx((?:[A-Za-z]|__)+?)x(.*\n)")
 _NAMESPACE = "xSLOTxnamespacexRELEASEx"
+_REVISION = "-xSLOTxrevisionxRELEASEx"
 
 
 class ChartValues(Protocol):
@@ -33,12 +35,24 @@ class ChartValues(Protocol):
         """A text, perhaps as a part of a longer one."""
         ...
 
+    def count(self, path: str) -> str:
+        """A whole number as a text, whether it was written as a number or in quotes."""
+        ...
+
+    def port(self, path: str) -> Any:
+        """The port of an address such as HOST:PORT, as a number."""
+        ...
+
     def quoted_json(self, path: str) -> str:
         """A structure as JSON in a text, e.g. for a file in a ConfigMap."""
         ...
 
     def configuration_file(self) -> str:
         """The text of the configuration file."""
+        ...
+
+    def configuration_sum(self) -> str:
+        """What that text comes to: another text has another sum."""
         ...
 
     def unless(self, switch: str, name: str, path: str) -> JsonObject:
@@ -55,6 +69,11 @@ class ChartValues(Protocol):
         ...
 
     @property
+    def revision(self) -> str:
+        """What ends the name of an object that each upgrade makes anew, because no API server changes one; empty where nobody counts upgrades."""
+        ...
+
+    @property
     def settings(self) -> SettingsObserved:
         """What the configuration says, as far as it is known when the manifests are made."""
         ...
@@ -62,6 +81,8 @@ class ChartValues(Protocol):
 
 class Chosen:
     """The chart's values as somebody has chosen them, from which plain manifests are made."""
+
+    revision = ""
 
     def __init__(self, values: Mapping[str, Any], namespace: str) -> None:
         self._values, self._namespace = values, namespace
@@ -88,6 +109,14 @@ class Chosen:
         """The value, which is a text."""
         return str(self.whole(path))
 
+    def count(self, path: str) -> str:
+        """The number."""
+        return str(self.whole(path))
+
+    def port(self, path: str) -> Any:
+        """The port."""
+        return int(self.text(path).rpartition(":")[2])
+
     def quoted_json(self, path: str) -> str:
         """The value as JSON, with its keys in order, as Helm writes it."""
         return msgspec.json.encode(self.whole(path), order="sorted").decode()
@@ -96,6 +125,10 @@ class Chosen:
         """The text of the configuration file that all services read, with the namespace in which they run."""
         found = {**self.whole("configuration"), "namespace": self._namespace}
         return msgspec.json.encode(found, order="sorted").decode()
+
+    def configuration_sum(self) -> str:
+        """The sum."""
+        return hashlib.sha256(self.configuration_file().encode()).hexdigest()
 
     def unless(self, switch: str, name: str, path: str) -> JsonObject:
         """The field, or nothing."""
@@ -109,7 +142,7 @@ class Chosen:
 class Templated:
     """Values as expressions of Helm's."""
 
-    namespace = _NAMESPACE
+    namespace, revision = _NAMESPACE, _REVISION
     settings = SettingsObserved()
     """The chart does not know them: its rules are those of the kinds that are known anyway."""
 
@@ -121,6 +154,14 @@ class Templated:
         """An expression within a text."""
         return _mark("text", path)
 
+    def count(self, path: str) -> str:
+        """An expression within a text. Numbers of a file of values are floats to Helm: it would write a large one as 4.2e+09."""
+        return _mark("count", path)
+
+    def port(self, path: str) -> Any:
+        """An expression in place of the number."""
+        return _mark("port", path)
+
     def quoted_json(self, path: str) -> str:
         """An expression in place of the text."""
         return _mark("quoted", path)
@@ -128,6 +169,10 @@ class Templated:
     def configuration_file(self) -> str:
         """An expression in place of the text; what is named first in a merge stands."""
         return _mark("file", "configuration")
+
+    def configuration_sum(self) -> str:
+        """An expression in place of the sum."""
+        return _mark("sum", "configuration")
 
     def unless(self, switch: str, name: str, path: str) -> JsonObject:
         """A line that is left out."""
@@ -166,12 +211,19 @@ def _expression(found: re.Match[str]) -> str:
     match form:
         case "namespace":
             return "{{ $.Release.Namespace }}"
+        case "revision":
+            return "{{ $.Release.Revision }}"
         case "json":
             return f"{{{{ toJson $.Values.{path} }}}}"
         case "quoted":
             return f"{{{{ toJson $.Values.{path} | quote }}}}"
-        case "file":
-            return f'{{{{ toJson (merge (dict "namespace" $.Release.Namespace) $.Values.{path}) | quote }}}}'
+        case "file" | "sum":
+            turned = "quote" if form == "file" else "sha256sum"
+            return f'{{{{ toJson (merge (dict "namespace" $.Release.Namespace) $.Values.{path}) | {turned} }}}}'
+        case "count":
+            return f"{{{{ int64 $.Values.{path} }}}}"
+        case "port":
+            return f'{{{{ splitList ":" $.Values.{path} | last | int64 }}}}'
         case "number":
             return "{{ $number }}"
         case _:

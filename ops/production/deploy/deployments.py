@@ -122,7 +122,7 @@ def webhook(values: ChartValues, *, cert_manager: bool) -> list[JsonObject]:
     args = ["run", "webhook", "--port", str(HTTPS), "--service", service, "--config", CONFIGURATION, *given]
     container = container_of(values, "webhook", args)
     container["ports"] = [{"name": "https", "containerPort": HTTPS}]
-    container.update(_probes("https", "HTTPS"))
+    container.update(_probes("https", "HTTPS"), lifecycle=_leaving())
     volumes: list[JsonObject] = []
     if cert_manager:
         container["volumeMounts"].append({"name": "certificate", "mountPath": "/etc/certificate", "readOnly": True})
@@ -147,7 +147,7 @@ def visibility(values: ChartValues) -> list[JsonObject]:
         {"name": "https", "containerPort": HTTPS},
         {"name": "metrics", "containerPort": METRICS},
     ]
-    container.update(_probes("https", "HTTPS"))
+    container.update(_probes("https", "HTTPS"), lifecycle=_leaving())
     container["volumeMounts"].append(_TOKEN_MOUNT)
     return [
         *visibility_access(values),
@@ -246,21 +246,18 @@ def _issued(values: ChartValues) -> list[JsonObject]:
 
 def streams_job(values: ChartValues) -> list[JsonObject]:
     """A Job that creates the streams, three times each: the only one whose user may. It divides a log that is still empty."""
-    kept = ["--replicas", values.text("bus.replicas"), "--max-bytes", values.text("bus.maxBytes")]
-    args = ["deploy", "streams", *kept, "--partitions", values.text("partitions")]
+    kept = ["--replicas", values.count("bus.replicas"), "--max-bytes", values.count("bus.maxBytes")]
+    args = ["deploy", "streams", *kept, "--partitions", values.count("partitions")]
     container = container_of(values, "streams", args)
     put_on_bus(values, container, "streams")
     account = service_account(values, "streams")
-    hooks = {
-        "helm.sh/hook": "post-install,post-upgrade",
-        "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded",
-    }
     return [
         account,
         {
             "apiVersion": "batch/v1",
             "kind": "Job",
-            "metadata": {"name": "kuelog-streams", "namespace": values.namespace, "annotations": hooks},
+            # No hook of Helm's: one that comes after all is ready would wait for services that wait for streams.
+            "metadata": {"name": f"kuelog-streams{values.revision}", "namespace": values.namespace},
             "spec": {
                 "backoffLimit": 20,
                 "ttlSecondsAfterFinished": 600,
@@ -291,6 +288,8 @@ def _deployed(
     mounted = [{"name": "configuration", "configMap": {"name": "kuelog-configuration"}}] if reads else []
     if reads:
         container["volumeMounts"].append({"name": "configuration", "mountPath": "/etc/kuelog", "readOnly": True})
+    # A service reads its configuration when it starts: with another one it starts anew.
+    marked = {"annotations": {"checksum/configuration": values.configuration_sum()}} if reads else {}
     meta = {"name": f"kuelog-{name}", "namespace": values.namespace, "labels": labels(name)}
     scaled = service in AUTOSCALED
     replicas = (
@@ -309,7 +308,7 @@ def _deployed(
                 "selector": {"matchLabels": labels(name)},
                 "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
                 "template": {
-                    "metadata": {"labels": {**labels(name), **marks}},
+                    "metadata": {"labels": {**labels(name), **marks}, **marked},
                     "spec": pod_of(values, name, container, [*volumes, *mounted]),
                 },
             },
@@ -376,6 +375,14 @@ def _probes(port: str, scheme: str) -> JsonObject:
         "livenessProbe": probe("/livez", initialDelaySeconds=20, periodSeconds=10, failureThreshold=6),
         "readinessProbe": probe("/readyz", periodSeconds=5, failureThreshold=2),
     }
+
+
+def _leaving() -> JsonObject:
+    """What the API server calls goes on for a while when its pod is told to end: until nobody is sent to it any more.
+
+    Without that each upgrade and each drained node would refuse some jobs.
+    """
+    return {"preStop": {"exec": {"command": ["sleep", "5"]}}}
 
 
 def _collector(values: ChartValues) -> list[JsonObject]:

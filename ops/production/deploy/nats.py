@@ -3,6 +3,7 @@
 import hashlib
 
 from events.json_object import JsonObject
+from events.quantity import parse_quantity
 from ops.production.deploy.bus import (
     ALONE,
     CERTIFICATES,
@@ -24,6 +25,9 @@ from ops.production.log.streams import SOLE, LogStreams, streams_of
 
 IMAGE = "nats:2.12-alpine"
 STORE = "20Gi"
+_GIB = 1 << 30
+_OF_OLD = 4 * _GIB
+"""How large each stream was made by older manifests; it stays so."""
 HUB_SECRET = "kuelog-hub"  # noqa: S105 - the name of a Secret
 """The Secret of a site that says, under `address`, where the hub takes its leaf connections."""
 _LABELS = {"app.kubernetes.io/name": "nats", "app.kubernetes.io/instance": "kuelog"}
@@ -41,6 +45,19 @@ def _from_secret(variable: str, secret: str, key: str) -> JsonObject:
     return {"name": variable, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}
 
 
+def set_aside(streams: LogStreams, max_bytes: int, volume: str = STORE) -> str:
+    """What a server sets aside for all streams, each with all that it may hold, and for those that go on in a fresh one while the old one is archived.
+
+    Said outright: a server that is told nothing takes three quarters of what is free on its disk at each start, and has no room for streams
+    that are empty as yet. Files grow by what is in them, so a volume may be smaller; when it is full that is said.
+    """
+    shelf = 1
+    count = len(streams.witnessed) + shelf + len(streams.rolled)
+    # A hub holds copies of other logs besides: what it has beyond its own streams is theirs.
+    bytes_held = max(count * max(max_bytes, _OF_OLD), int(parse_quantity(volume)))
+    return f"{-(-bytes_held // _GIB)}Gi"
+
+
 def links_of(chosen: Chosen) -> BusLinks:
     """With whom the bus is linked, by the values."""
     return BusLinks(
@@ -51,14 +68,18 @@ def links_of(chosen: Chosen) -> BusLinks:
     )
 
 
-def chart_values(streams: LogStreams = SOLE, links: BusLinks = ALONE) -> JsonObject:
+def chart_values(streams: LogStreams = SOLE, links: BusLinks = ALONE, max_bytes: int = 0) -> JsonObject:
     """The values for NATS's own chart, as a dependency; as a hub of sites, or as the bus of a site. Raises `SiteRefused`."""
     joined = joined_configuration(links)
     merged = server_configuration(streams)
     merged["accounts"].update(joined.get("accounts", {}))
+    store: JsonObject = {"enabled": True, "pvc": {"enabled": True, "size": STORE}}
+    if not links.sites:
+        # The volume of a hub is as large as its sites want: as much as it holds is told then.
+        store["maxSize"] = set_aside(streams, max_bytes)
     config: JsonObject = {
         "cluster": {"enabled": True, "replicas": 3},
-        "jetstream": {"enabled": True, "fileStore": {"enabled": True, "pvc": {"enabled": True, "size": STORE}}},
+        "jetstream": {"enabled": True, "fileStore": store},
         "merge": merged,
     }
     spread_out: JsonObject = {
@@ -107,7 +128,8 @@ def servers(chosen: Chosen) -> list[JsonObject]:
     """Configuration, services, the three servers and their disruption budget. Raises `SiteRefused`."""
     meta: JsonObject = {"namespace": chosen.namespace, "labels": _LABELS}
     streams, links = streams_of(chosen.whole("partitions")), links_of(chosen)
-    configuration = server_file(chosen.namespace, streams, links)
+    room = set_aside(streams, int(chosen.count("bus.maxBytes")), chosen.text("bus.storage"))
+    configuration = server_file(chosen.namespace, streams, links, room)
     # A server reads its configuration when it starts: with another one they start anew, one after the other.
     marked = {"checksum/configuration": hashlib.sha256(configuration.encode()).hexdigest()}
     reached = [("nats", 4222), *([("leafnodes", LEAF_PORT)] if links.sites else [])]
@@ -142,7 +164,10 @@ def servers(chosen: Chosen) -> list[JsonObject]:
                 "volumeClaimTemplates": [
                     {
                         "metadata": {"name": "data"},
-                        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": STORE}}},
+                        "spec": {
+                            "accessModes": ["ReadWriteOnce"],
+                            "resources": {"requests": {"storage": chosen.text("bus.storage")}},
+                        },
                     }
                 ],
             },

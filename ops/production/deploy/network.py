@@ -1,6 +1,7 @@
 """Who may speak with whom: services with the bus and, where one is chosen, a collector of traces, five with the API server."""
 
 from events.json_object import JsonObject
+from ops.production.deploy.archiving import ARCHIVIST
 from ops.production.deploy.chart_values import ChartValues
 from ops.production.deploy.deployments import HEALTH, HTTPS, METRICS, ON_API, ON_BUS, labels
 from ops.production.log.sites import LEAF_PORT
@@ -25,11 +26,18 @@ def policies(values: ChartValues) -> list[JsonObject]:
             values,
             "kuelog-to-bus",
             {"matchLabels": {ON_BUS: "true"}},
-            # A bus elsewhere has no pods here: its port is what can be said of it.
-            egress=[{"ports": _ports(CLIENTS)}],
+            # A bus elsewhere has no pods here: its port is what can be said of it, and it may be another one than that of ours.
+            egress=[{"ports": [{"protocol": "TCP", "port": values.port("bus.address")}]}],
         ),
         # Policies add up: without rules of its own this one allows nothing.
         _policy(values, "kuelog-to-collector", {"matchLabels": {ON_BUS: "true"}}, egress=values.whole("traces.egress")),
+        # Where it archives, hands checkpoints out and has them stamped, if that is not on its own volume.
+        _policy(
+            values,
+            "kuelog-archivist",
+            {"matchLabels": labels(ARCHIVIST)},
+            egress=values.whole("archivist.egress"),
+        ),
         _policy(values, "kuelog-to-api", {"matchLabels": {ON_API: "true"}}, egress=[{"ports": _ports(443, 6443)}]),
         *(
             _policy(

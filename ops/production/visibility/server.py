@@ -14,6 +14,7 @@ from ops.production.listeners.certificate import Certificate
 from ops.production.listeners.front_proxy import CONFIG_MAP, FrontProxy, FrontProxyUnknown, front_proxy_of
 from ops.production.listeners.listening import listening
 from ops.production.log.jetstream.bus import JetStreamBus
+from ops.production.log.lazy_bus import LazyBus
 from ops.production.process.clock import ScaledClock
 from ops.production.served import FOLLOWER
 from ops.production.visibility.access import AccessByReview
@@ -110,6 +111,6 @@ async def keep_proxy(
 
 def follower(bus: Bus, scale: float = 1.0) -> Running:
     """What follows the log of a bus without deciding or writing anything. It begins at the newest saved world, as services do."""
-    shelf = bus.shelf if isinstance(bus, JetStreamBus) else None
+    shelf = bus.shelf if isinstance(bus, JetStreamBus | LazyBus) else None
     ports = Ports(bus=bus, reader=_NO_CLUSTER, writer=_NO_CLUSTER, clock=ScaledClock(scale), shelf=shelf)
     return Running(ports, (FOLLOWER,))

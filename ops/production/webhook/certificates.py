@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -69,7 +70,8 @@ def _readable(held: HeldCertificates) -> bool:
         certificate = x509.load_pem_x509_certificate(held.certificate.encode())
         _key_of(held.authority_key)
         return certificate.public_key() == _key_of(held.key).public_key()
-    except ValueError:
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        # A key that is locked by a password is a TypeError.
         return False
 
 

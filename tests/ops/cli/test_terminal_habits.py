@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -221,3 +222,26 @@ def test_whatever_names_something_that_is_there_is_completed(words: tuple[str, .
     assert missing == []
     if words[0] in ("get", "edit", "patch") and len(words) > 1:
         assert [one.name for one in FOUND[words].params if one._custom_shell_complete] == ["words"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("audit", "verify"),
+        ("audit", "checkpoint"),
+        ("audit", "rotate-key"),
+        ("backup", "BACKUP"),
+        ("restore", "BACKUP"),
+        ("log", "leases"),
+        ("log", "show"),
+        ("replay",),
+        ("top", "--once"),
+        ("bill", "closed"),
+    ],
+    ids=" ".join,
+)
+def test_no_message_tells_the_password_with_which_the_bus_was_named(words: tuple[str, ...], tmp_path: Path) -> None:
+    named = (str(tmp_path / one) if one == "BACKUP" else one for one in words)
+    done = CliRunner().invoke(app, (*named, "--nats", "nats://reader:geheim@127.0.0.1:1"))
+    assert done.exit_code == 2
+    assert "geheim" not in done.output

@@ -209,7 +209,7 @@ def test_plain_manifests_link_a_hub_and_a_site_as_the_chart_does() -> None:
     hub, site = linked(scheme="tls", sites=["east", "west"]), linked(scheme="tls", joinAs="east", hubAuthority=True)
     for found, links in ((hub, HUB_LINKS), (site, SITE_LINKS)):
         text = found["ConfigMap", "kuelog-nats"]["data"]["nats.conf"]
-        assert text == server_file("kuelog-system", SOLE, links)
+        assert text == server_file("kuelog-system", SOLE, links, "32Gi")
         [server] = found["StatefulSet", "kuelog-nats"]["spec"]["template"]["spec"]["containers"]
         assert set(re.findall(r"\$(KUELOG_\w+)", text)) <= {one["name"] for one in server["env"]}
         folders = {str(Path(one).parent) for one in re.findall(r'"(/etc/[^"]+)"', text)}

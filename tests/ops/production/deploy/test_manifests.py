@@ -1,5 +1,6 @@
 """Everything that is applied to a cluster: one source, sound objects, no more rights than needed."""
 
+import hashlib
 import json
 import os
 import re
@@ -40,8 +41,11 @@ from tests.stage.cluster import Cluster
 
 BUILT = PEERS / "helm" / "helm"
 HELM = os.environ.get("KUELOG_HELM") or shutil.which("helm") or (str(BUILT) if BUILT.exists() else None)
-FORMS = re.compile(r"\{\{ (toJson )?\$\.(Values|Release)\.([\w.]+)( \| quote)? \}\}")
+FORMS = re.compile(r"\{\{ (toJson |int64 )?\$\.(Values|Release)\.([\w.]+)( \| quote)? \}\}")
+PORT = re.compile(r"\{\{ splitList \":\" \$\.Values\.([\w.]+) \| last \| int64 \}\}")
+REVISION = "-{{ $.Release.Revision }}"
 FILE = '{{ toJson (merge (dict "namespace" $.Release.Namespace) $.Values.configuration) | quote }}'
+SUM = FILE.replace("quote", "sha256sum")
 REPEATED = re.compile(r"(?:#.*\n)?\{\{- range \$number := untilStep 1 \(int \.Values\.([\w.]+)\) 1 \}\}\n")
 UNLESS = re.compile(r" *\{\{- if not \$\.Values\.([\w.]+) \}\}\n(.*\n) *\{\{- end \}\}\n")
 
@@ -96,7 +100,7 @@ def filled(text: str, choices: JsonObject = CHOICES) -> list[JsonObject]:
     def value(one: re.Match[str]) -> str:
         as_json, room, path, quoted = one.groups()
         found = NAMESPACE if room == "Release" else at(path, choices)
-        told = json.dumps(found, separators=(",", ":"), sort_keys=True) if as_json else str(found)
+        told = json.dumps(found, separators=(",", ":"), sort_keys=True) if as_json == "toJson " else str(found)
         return json.dumps(told) if quoted else told
 
     condition = re.match(r"(?:#.*\n)?\{\{- if [^}]* \}\}\n", text)
@@ -109,7 +113,9 @@ def filled(text: str, choices: JsonObject = CHOICES) -> list[JsonObject]:
         text = "".join(body.replace("{{ $number }}", str(number)) for number in numbers)
     text = UNLESS.sub(lambda one: "" if at(one.group(1), choices) else one.group(2), text)
     file = json.dumps({**choices["configuration"], "namespace": NAMESPACE}, separators=(",", ":"), sort_keys=True)
-    text = FORMS.sub(value, text.replace(FILE, json.dumps(file)))
+    text = text.replace(SUM, hashlib.sha256(file.encode()).hexdigest())
+    text = PORT.sub(lambda one: at(one.group(1), choices).rpartition(":")[2], text)
+    text = FORMS.sub(value, text.replace(FILE, json.dumps(file)).replace(REVISION, ""))
     assert "{{" not in text
     return list(yaml.safe_load_all(text))
 
@@ -203,6 +209,17 @@ def test_a_server_of_the_bus_starts_anew_when_the_rights_of_its_users_change() -
         ({"partitions": "four"}, "a log has 1 to 256 partitions"),
         ({"replicas": -1}, "replicas: -1: write how many"),
         ({"replicas": "two"}, "replicas: two: write how many"),
+        ({"bus": {**CHOICES["bus"], "maxBytes": "8Gi"}}, "bus.maxBytes: 8Gi: write a whole number"),
+        ({"bus": {**CHOICES["bus"], "maxBytes": 1.5}}, "bus.maxBytes: 1.5: write a whole number"),
+        ({"bus": {**CHOICES["bus"], "address": "nats.example.org"}}, "bus.address: nats.example.org: write HOST:PORT"),
+        (
+            {"bus": {**CHOICES["bus"], "storage": "much"}},
+            "bus.storage: much: write how large a volume is, such as 20Gi",
+        ),
+        ({"image": {**CHOICES["image"], "tag": 0.1}}, "image.tag: 0.1: write a text, in quotes"),
+        ({"image": {**CHOICES["image"], "tag": ""}}, "image.tag: : write a text"),
+        ({"verifier": "false"}, "verifier: false: write true or false"),
+        ({"console": {**CONSOLE, "enabled": "no"}}, "console.enabled: no: write true or false"),
     ],
 )
 def test_what_can_t_run_is_not_made(choices: JsonObject, problem: str) -> None:
@@ -304,6 +321,14 @@ needs_helm = pytest.mark.skipif(
 )
 
 
+def test_streams_are_made_beside_the_services_that_wait_for_them_and_not_once_these_are_ready() -> None:
+    """`helm install --wait` runs its hooks once everything is ready, and no service is before there are streams."""
+    for name, text in chart_files().items():
+        assert "helm.sh/hook" not in text, name
+    job = f"\nkind: Job\nmetadata:\n  name: kuelog-streams{REVISION}\n"
+    assert job in chart_files()["templates/streams.yaml"], "an upgrade can't change the Job of the one before"
+
+
 @needs_helm
 @pytest.mark.parametrize("setting", ["partitions=0", "partitions=four", "replicas=-1", "bus.scheme=http"])
 def test_helm_refuses_values_that_can_t_be_installed(tmp_path: Path, setting: str) -> None:
@@ -346,7 +371,9 @@ def test_helm_itself_renders_the_plain_manifests(tmp_path: Path, settings: list[
             room = room[name]
         room[last] = text if path.startswith("image") else yaml.safe_load(text)
     wanted = [one for name, part in manifests(choices).items() if name not in ("namespace", "nats") for one in part]
-    rendered = {key(one): one for one in yaml.safe_load_all(done.stdout) if one}
+    # A Job can't be changed, so each revision has one of its own.
+    plainly = done.stdout.replace("name: kuelog-streams-1\n", "name: kuelog-streams\n")
+    rendered = {key(one): one for one in yaml.safe_load_all(plainly) if one}
     assert rendered == {key(one): one for one in wanted}
 
 
@@ -388,6 +415,19 @@ def test_every_service_is_a_deployment_of_two_with_probes_a_budget_and_no_root()
         assert container["readinessProbe"]["httpGet"]["port"] in ports
         mounted = {mount["name"] for mount in container["volumeMounts"]}
         assert mounted == {volume["name"] for volume in pod["volumes"]}
+
+
+def test_whom_the_api_server_calls_answers_on_until_nobody_is_sent_there_any_more() -> None:
+    """A pod that is told to end is in the lists of where to send for some seconds yet, and a webhook that is not reached refuses jobs."""
+    called = {one["spec"]["service"]["name"] for one in of("APIService")}
+    hooks = [*of("MutatingWebhookConfiguration"), *of("ValidatingWebhookConfiguration")]
+    called |= {each["clientConfig"]["service"]["name"] for one in hooks for each in one["webhooks"]}
+    assert called == {"kuelog-webhook", "kuelog-visibility"}
+    for one in of("Deployment"):
+        pod = one["spec"]["template"]["spec"]
+        if one["metadata"]["name"] in called:
+            word, seconds = pod["containers"][0]["lifecycle"]["preStop"]["exec"]["command"]
+            assert word == "sleep" and 3 <= int(seconds) < pod["terminationGracePeriodSeconds"] - 5
 
 
 def test_only_those_who_speak_with_the_api_server_have_an_account_that_can() -> None:

@@ -10,8 +10,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import aiohttp
+import msgspec
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import serialization
 
 from events.event import Millis
 from events.json_object import JsonObject
@@ -29,7 +31,7 @@ from ops.production.webhook.managed_namespaces import ManagedNamespaces
 from ops.production.webhook.server import served_webhooks, webhook_app
 from ops.production.webhook.trust import CONFIGURATIONS, DEFINED, SECRETS, Callers, CertificateKeeper, held_in
 from ops.sandbox.embedded_cluster.embedded import EmbeddedCluster
-from services.runtime.cluster_port import ObjectConflict
+from services.runtime.cluster_port import ClusterUnavailable, ObjectConflict, ObjectMissing
 from tests.ops.production.webhook.test_review import NAMED, job, queue, review
 
 NAMES = ("kuelog-webhook.kuelog-system.svc",)
@@ -210,6 +212,42 @@ async def test_files_of_cert_manager_are_shown_anew_when_they_change(tmp_path: P
                 except aiohttp.ClientConnectorCertificateError:
                     await asyncio.sleep(0.01)
     keeping.cancel()
+
+
+@pytest.mark.parametrize(
+    "problem", [ObjectMissing("no Secret"), ClusterUnavailable("away"), ObjectConflict(), OSError("no file")], ids=str
+)
+async def test_a_certificate_that_can_t_be_had_now_is_asked_for_again(
+    problem: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever serves does so until it ends: with nobody who looks after it that is the end of its certificate."""
+    monkeypatch.setattr("ops.cli.serving.webhook_commands._AGAIN_S", 0.01)
+    made, shown = renewed(None, NAMES, Now().at), Certificate()
+    assert made is not None
+    answers = iter([problem, problem, (made.certificate, made.key)])
+
+    async def source() -> tuple[str, str]:
+        found = next(answers)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    keeping = asyncio.create_task(keep_shown(shown, source))
+    shown_at_last = asyncio.create_task(shown.shown.wait())
+    await asyncio.wait({keeping, shown_at_last}, return_when=asyncio.FIRST_COMPLETED, timeout=60)
+    assert not keeping.done() and shown.shown.is_set()
+    for one in (keeping, shown_at_last):
+        one.cancel()
+
+
+def test_a_key_that_is_locked_by_a_password_is_replaced() -> None:
+    held = renewed(None, NAMES, Now().at)
+    assert held is not None
+    locked = serialization.load_pem_private_key(held.key.encode(), None).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.BestAvailableEncryption(b"word")
+    )
+    fresh = renewed(msgspec.structs.replace(held, key=locked.decode()), NAMES, Now().at)
+    assert fresh is not None and renewed(fresh, NAMES, Now().at) is None
 
 
 def test_an_authority_is_told_of_before_anything_that_it_has_signed_is_shown() -> None:
