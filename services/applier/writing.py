@@ -111,8 +111,7 @@ class ApplicationWriter:
             found = await self._show(application, await self._create(application))
         if found is None:
             return ()
-        owners = owners_patch(found, application)
-        if owners is not None:
+        if (owners := owners_patch(found, application)) is not None:
             found = await self._merge(application, owners)
         found = await self._mark(application, found)
         await self._refresh(application, found)
@@ -243,7 +242,8 @@ class ApplicationWriter:
         return found
 
     async def _merge(self, application: Application, patch: JsonObject, subresource: str = "") -> JsonObject:
-        found = await self._writer.merge(WORKLOADS, application.namespace, application.name, patch, subresource=subresource)
+        place = (WORKLOADS, application.namespace, application.name)
+        found = await self._writer.merge(*place, patch, subresource=subresource)
         self._known.note(application.workload, found)
         return found
 

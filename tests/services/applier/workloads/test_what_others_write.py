@@ -12,7 +12,16 @@ from events.api.labels import DECISION
 from events.json_object import JsonObject
 from events.pod_set import ContainerShape, PodSet, PodShape
 from events.settings import PodsReadyRule, SettingsObserved
-from events.workload import CheckState, CheckStatus, Condition, ConditionStatus, GateState, Owner, PodSetAssignment, WorkloadSpec
+from events.workload import (
+    CheckState,
+    CheckStatus,
+    Condition,
+    ConditionStatus,
+    GateState,
+    Owner,
+    PodSetAssignment,
+    WorkloadSpec,
+)
 from ops.production.process.clock import ScaledClock
 from projections.workloads.lifecycle import Admission, Workload
 from services.applier.events.event_recorder import EventRecorder
@@ -197,7 +206,7 @@ async def say_ready(cluster: InProcess, name: str) -> None:
     def status() -> JsonObject:
         return cluster.resources.get(cluster.kind(WORKLOADS), ("default", name))["status"]
 
-    while status()["conditions"][0]["status"] == "False":
+    while status()["conditions"][0]["status"] == "False":  # noqa: ASYNC110 - a store in this process tells nobody
         await asyncio.sleep(0)
     ready = {**status()["admissionChecks"][0], "state": "Ready"}
     await cluster.merge(WORKLOADS, "default", name, {"status": {"admissionChecks": [ready]}}, subresource="status")
