@@ -14,7 +14,7 @@ from ops.files.yaml_text import yaml_text
 from ops.production.crds.definitions import manifests as definitions
 from ops.production.deploy.archiving import archivist
 from ops.production.deploy.autoscaling import visibility_scaling, visibility_scaling_by_itself, webhook_scaling
-from ops.production.deploy.chart_values import ChartValues, Chosen, Templated, template_text
+from ops.production.deploy.chart_values import ChartValues, Chosen, Templated, template_text, value_at
 from ops.production.deploy.deployments import (
     console,
     external_metrics,
@@ -137,13 +137,6 @@ def _switches(choices: JsonObject, path: str = "") -> list[str]:
 _SWITCHES = _switches(CHOICES)
 
 
-def _at(choices: Mapping[str, Any], path: str) -> Any:
-    found: Any = choices
-    for name in path.split("."):
-        found = found[name]
-    return found
-
-
 def check_choices(choices: Mapping[str, Any]) -> None:
     """Raise `ChoiceRefused` for what the schema of the chart refuses as well."""
     partitions = choices["partitions"]
@@ -169,14 +162,18 @@ def _check_kinds(choices: Mapping[str, Any]) -> None:
     if not re.fullmatch(_SIZE, str(storage)):
         raise ChoiceRefused(f"bus.storage: {storage}: write how large a volume is, such as {STORE}")
     for path in _SWITCHES:
-        if not isinstance(_at(choices, path), bool):
-            raise ChoiceRefused(f"{path}: {_at(choices, path)}: write true or false")
+        if not isinstance(value_at(choices, path), bool):
+            raise ChoiceRefused(f"{path}: {value_at(choices, path)}: write true or false")
     for path in _COUNTS:
-        if not re.fullmatch("[0-9]+", str(_at(choices, path))):
-            raise ChoiceRefused(f"{path}: {_at(choices, path)}: write a whole number, such as {_at(CHOICES, path)}")
+        if not re.fullmatch("[0-9]+", str(value_at(choices, path))):
+            raise ChoiceRefused(
+                f"{path}: {value_at(choices, path)}: write a whole number, such as {value_at(CHOICES, path)}"
+            )
     for path in _NAMES:
-        if not isinstance(_at(choices, path), str) or not _at(choices, path):
-            raise ChoiceRefused(f"{path}: {_at(choices, path)}: write a text, in quotes if YAML takes it for a number")
+        if not isinstance(value_at(choices, path), str) or not value_at(choices, path):
+            raise ChoiceRefused(
+                f"{path}: {value_at(choices, path)}: write a text, in quotes if YAML takes it for a number"
+            )
 
 
 def _schema() -> JsonObject:

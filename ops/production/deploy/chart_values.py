@@ -24,6 +24,14 @@ _NAMESPACE = "xSLOTxnamespacexRELEASEx"
 _REVISION = "-xSLOTxrevisionxRELEASEx"
 
 
+def value_at(values: Mapping[str, Any], path: str) -> Any:
+    """The value at a path such as `console.enabled`."""
+    found: Any = values
+    for name in path.split("."):
+        found = found[name]
+    return found
+
+
 class ChartValues(Protocol):
     """Values by their path, e.g. `image.repository`."""
 
@@ -99,11 +107,8 @@ class Chosen:
         return configuration_of(found, "configuration").settings
 
     def whole(self, path: str) -> Any:
-        """The value at a path such as `console.enabled`."""
-        found: Any = self._values
-        for name in path.split("."):
-            found = found[name]
-        return found
+        """The value at a path."""
+        return value_at(self._values, path)
 
     def text(self, path: str) -> str:
         """The value, which is a text."""
