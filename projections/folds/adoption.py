@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from events.event import Millis
-from events.workload import AdoptedStatus, Condition, ConditionStatus, DecidedElsewhere
+from events.workload import AdoptedStatus, Condition, ConditionStatus, DecidedElsewhere, PodSetAssignment
 from projections.checks.required import required_checks
 from projections.devices.requests.card_requests import any_asks_for_cards
 from projections.devices.state import DeviceState, config_of
@@ -69,7 +69,7 @@ def adopt(world: DeviceState, workload: Workload, status: AdoptedStatus, positio
     done_before = done_when_let_in(workload.spec.pod_sets, status.assignments, done)
     admission = Admission(
         cluster_queue=status.cluster_queue,
-        assignments=status.assignments,
+        assignments=tuple(_on_its_topology(world, one) for one in status.assignments),
         reservation=position.sequence,
         reserved_at=reserved.since if reserved is not None else position.at,
         required_checks=tuple(sorted(adopted.checks)),
@@ -82,6 +82,17 @@ def adopt(world: DeviceState, workload: Workload, status: AdoptedStatus, positio
     if queue is not None:
         admission = replace(admission, required_checks=required_checks(queue, adopted))
     return replace(adopted, admission=admission, devices=_held_already(world, adopted, admission))
+
+
+def _on_its_topology(world: DeviceState, given: PodSetAssignment) -> PodSetAssignment:
+    """A stored assignment names no flavor: its domains are those of the one that has a topology.
+
+    Rule: docs/rules/topology.md#tas-flavor
+    """
+    placing = next((one for one in sorted({*given.flavors.values()}) if world.domains.has(one)), "")
+    if given.topology is None or not placing:
+        return given
+    return replace(given, topology=replace(given.topology, flavor=placing))
 
 
 def _since(conditions: Mapping[str, Condition], kind: str, status: ConditionStatus | None = None) -> Millis | None:

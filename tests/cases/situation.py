@@ -257,7 +257,7 @@ def _holding(spec: JsonObject, asked: JsonObject, count: int) -> JsonObject:
     held = {
         "name": "main",
         "count": spec.get("assigned", count),
-        "flavors": dict.fromkeys(asked, spec.get("flavor", "default")),
+        "flavors": spec.get("flavors") or dict.fromkeys(asked, spec.get("flavor", "default")),
         "resourceUsage": {
             resource: str(int(amount) * spec.get("assigned", count)) for resource, amount in asked.items()
         },
