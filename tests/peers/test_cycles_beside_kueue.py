@@ -10,7 +10,7 @@ import pytest
 
 from tests.peers.build import PEERS
 from tests.peers.cycles.answer import Answer, Held, Told
-from tests.peers.cycles.apart import ALONE, CHANCE, OWNERS_FIRST, STUCK
+from tests.peers.cycles.apart import ALONE, CHANCE, CROWDED, LED, OWNERS_FIRST, PLACED_TWICE, STUCK
 from tests.peers.cycles.drawn import drawn
 from tests.peers.cycles.here import decided_here
 from tests.peers.cycles.program import PROGRAM
@@ -27,15 +27,23 @@ def of_no_use(_world: World) -> Iterable[Answer]:
     return ()
 
 
-def first_that(letter: str, features: list[str] | None = None) -> tuple[World, Answer, str]:
-    """A world in which kuelog lets somebody in (`w`) or preempts somebody (`r`), what it does there, and who that is."""
+def first_that(letter: str, features: list[str] | None = None, asking: str = "") -> tuple[World, Answer, str]:
+    """A world in which kuelog lets somebody in (`w`) or preempts somebody (`r`), what it does there, and who that is; one whose pods ask for this."""
     for seed in range(1, 1000):
         world = drawn(seed, features)
         answer = decided_here(world)
-        found = [name for name in (answer.preempted if letter == "r" else answer.holds) if name.startswith(letter)]
+        known = {one["metadata"]["name"]: str(one["spec"]) for one in world.workloads}
+        decided = answer.preempted if letter == "r" else answer.holds
+        found = [name for name in decided if name.startswith(letter) and asking in known[name]]
         if found:
             return world, answer, found[0]
     raise AssertionError(letter)
+
+
+def lying(answer: Answer, name: str, places: dict[str, int]) -> Answer:
+    """The same answer, in which the pods of a workload lie elsewhere."""
+    moved = [msgspec.structs.replace(one, places=places) for one in answer.holds[name]]
+    return msgspec.structs.replace(answer, holds={**answer.holds, name: moved})
 
 
 def said(world: World, there: Answer, here: Answer) -> list[str]:
@@ -126,7 +134,7 @@ def test_what_kueue_decides_as_kuelog_does_when_it_is_asked_again_is_chance() ->
 
 
 def test_a_flavor_that_kueue_takes_for_one_that_fits_is_meant_in_a_queue_that_would_rather_preempt() -> None:
-    world = drawn(89)
+    world = drawn(89, ["partial", "gates", "flavors"])
     here = decided_here(world)
     left = {key: held for key, held in here.holds.items() if key != "w9"}
     there = msgspec.structs.replace(here, holds=left, pending={**here.pending, "w9": Told("Pending", NO_LONGER_FITS)})
@@ -137,7 +145,7 @@ def test_a_flavor_that_kueue_takes_for_one_that_fits_is_meant_in_a_queue_that_wo
 
 
 def test_a_borrower_is_passed_over_only_while_somebody_of_another_queue_is_decided_about() -> None:
-    world = drawn(12)
+    world = drawn(12, ["partial", "gates-off", "flavors", "lines"])
     here = decided_here(world)
     borrowed = Held("p0", 1, {"cpu": "x", "example.com/gpu": "x"}, {"cpu": "2", "example.com/gpu": "1"})
     there = msgspec.structs.replace(here, holds={**here.holds, "w9": [borrowed]})
@@ -146,6 +154,46 @@ def test_a_borrower_is_passed_over_only_while_somebody_of_another_queue_is_decid
     assert meant == {OWNERS_FIRST: 1}
     assert said(world, there, msgspec.structs.replace(here, decided=[]))
     assert said(world, there, msgspec.structs.replace(here, decided=[*here.decided, "w9"]))
+
+
+def test_more_pods_on_a_host_than_it_takes_are_meant_and_others_on_another_host_are_not() -> None:
+    world, here, name = first_that("w", ["topology"])
+    one = here.holds[name][0]
+    crowded = {place: count + 99 for place, count in one.places.items()}
+    meant = Counter[str]()
+    assert unmeant(world, lying(here, name, crowded), here, of_no_use, meant) == []
+    assert meant == {CROWDED: 1}
+    assert said(world, lying(here, name, {"elsewhere": 0}), here)
+
+
+def test_a_leader_that_lies_otherwise_is_meant() -> None:
+    world, here, name = first_that("w", ["topology", "groups"], "podSetGroupName")
+    meant = Counter[str]()
+    assert unmeant(world, lying(here, name, {}), here, of_no_use, meant) == []
+    assert meant == {LED: 1}
+
+
+def test_who_is_refused_beside_somebody_with_several_resources_is_meant_and_beside_others_is_not() -> None:
+    outcomes = set[bool]()
+    for world in (drawn(seed, ["topology"]) for seed in range(1, 200)):
+        here = decided_here(world)
+        name = next((one for one in here.holds if one.startswith("w")), "")
+        others = [
+            pods["template"]["spec"]["containers"][0]["resources"]["requests"]
+            for one in world.workloads
+            if one["metadata"]["name"] != name and "admission" not in one["status"]
+            for pods in one["spec"]["podSets"]
+            if "topologyRequest" in pods
+        ]
+        if name:
+            left = {key: held for key, held in here.holds.items() if key != name}
+            told = {**here.pending, name: Told("Pending", NO_LONGER_FITS)}
+            meant = Counter[str]()
+            lines = unmeant(world, msgspec.structs.replace(here, holds=left, pending=told), here, of_no_use, meant)
+            several = any(len(one) > 1 for one in others)
+            assert (lines == [], meant) == (several, Counter({PLACED_TWICE: 1} if several else {}))
+            outcomes.add(several)
+    assert outcomes == {True, False}
 
 
 def test_answers_that_are_kept_are_of_the_worlds_that_were_drawn(tmp_path: Path) -> None:

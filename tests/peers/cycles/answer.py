@@ -23,6 +23,8 @@ class Held(msgspec.Struct, frozen=True):
     count: int
     flavors: dict[str, str]
     usage: dict[str, str]
+    places: dict[str, int] = {}
+    """How many of its pods lie in which domain, where they are placed by topology."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +44,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 def answer_of(told: JsonObject) -> Answer:
     """What the program says of Kueue's scheduler."""
     return Answer(
-        holds={name: [_held(one) for one in sets] for name, sets in (told["holds"] or {}).items()},
+        holds={
+            name: [_held(one, told["places"].get(name, {})) for one in sets]
+            for name, sets in (told["holds"] or {}).items()
+        },
         preempted=_told(told["preempted"]),
         finished=sorted(told["finished"] or ()),
         pending=_told(told["pending"]),
@@ -50,13 +55,14 @@ def answer_of(told: JsonObject) -> Answer:
     )
 
 
-def _held(assignment: Mapping[str, Any]) -> Held:
+def _held(assignment: Mapping[str, Any], places: Mapping[str, dict[str, int]]) -> Held:
     usage: dict[str, str] = assignment.get("resourceUsage") or {}
     return Held(
         assignment["name"],
         assignment.get("count", 0),
         assignment.get("flavors") or {},
         {resource: str(parse_quantity(amount)) for resource, amount in usage.items()},
+        places.get(assignment["name"], {}),
     )
 
 

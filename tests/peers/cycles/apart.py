@@ -7,6 +7,7 @@ leaves room, and others take it.
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,12 +18,16 @@ from tests.peers.cycles.world import World
 from tests.peers.worlds.difference import Difference, differences
 from tests.peers.worlds.standing import NO_LONGER_FITS
 
-OWNERS_FIRST, NO_RETURN, STUCK, NOBODY_THERE, FREED_TWICE, ALONE, CHANCE = (
+OWNERS_FIRST, NO_RETURN, STUCK, NOBODY_THERE, FREED_TWICE, CROWDED, PLACED_TWICE, LED, STAY_TWICE, ALONE, CHANCE = (
     "owners first",
     "no return",
     "stuck on a flavor",
     "nobody there",
     "freed twice",
+    "crowded hosts",
+    "placed twice",
+    "led otherwise",
+    "those that stay twice",
     "alone under fair sharing",
     "by chance",
 )
@@ -32,6 +37,10 @@ MEANT = {
     STUCK: "Kueue 0.17 takes a flavor for one that fits by the resource that borrows highest: docs/rules/flavors.md#modes",
     NOBODY_THERE: "Kueue 0.17 may prefer a flavor on which there is nobody to preempt to one that fits: docs/rules/flavors.md#preference",
     FREED_TWICE: "Kueue takes off twice what a replaced slice holds: for its next slice, and for those that come later in the cycle",
+    CROWDED: "Kueue 0.17 sends more pods to a host than it takes: docs/rules/topology.md#other-domains",
+    PLACED_TWICE: "Kueue 0.17 counts pods that it has placed in a cycle once for each of their resources: docs/rules/topology.md#other-domains",
+    LED: "Kueue 0.17 counts on a leader also where none finds room, and lets it and its workers in without a place: docs/rules/topology.md#groups",
+    STAY_TWICE: "Kueue 0.17 counts pods of a job that grows twice, where they were and where they stay: docs/rules/topology.md#elastic",
     ALONE: "Kueue's scheduler panics under fair sharing where the workloads of a queue without a cohort make too little room",
     CHANCE: "Kueue's scheduler, asked about the same world again, decides otherwise",
 }
@@ -61,6 +70,16 @@ def why_meant(world: World, there: Answer, here: Answer, differing: Sequence[Dif
         return OWNERS_FIRST
     if any(_takes_room_of_a_slice(world, there, here, name) for name in concerned):
         return FREED_TWICE
+    if world.topologies and (
+        _crowds_hosts(world, there) or any(_is_crowded_in(world, there, here, name) for name in concerned)
+    ):
+        return CROWDED
+    if any(_is_refused_place(world, there, here, name) for name in concerned):
+        return PLACED_TWICE
+    if world.topologies and any(_lies_beside_a_slice(world, there, name) for name in concerned):
+        return STAY_TWICE
+    if any(_is_led(world, name) for name in concerned):
+        return LED
     if world.fair and any(_could_return(world, there, here, name) for name in names):
         return NO_RETURN
     return ""
@@ -90,13 +109,18 @@ def _decisions(answer: Answer) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for name, sets in answer.holds.items():
         found.setdefault(name, {})["holds"] = {
-            one.name: f"{one.count} pods on {_listed(one.flavors)} with {_listed(one.usage)}" for one in sets
+            one.name: f"{one.count} pods on {_listed(one.flavors)} with {_listed(one.usage)}{_at(one.places)}"
+            for one in sets
         }
     for name, told in answer.preempted.items():
         found.setdefault(name, {})["preempted"] = f"{told.reason}: {told.message}"
     for name in answer.finished:
         found.setdefault(name, {})["finished"] = True
     return found
+
+
+def _at(places: Mapping[str, int]) -> str:
+    return "".join(f", {count} at {domain}" for domain, count in sorted(places.items()))
 
 
 def _listed(values: Mapping[str, str]) -> str:
@@ -206,14 +230,78 @@ def _nominal(queue: JsonObject) -> dict[tuple[str, str], int]:
 def _takes_room_of_a_slice(world: World, there: Answer, here: Answer, name: str) -> bool:
     """Whether Kueue lets in, or preempts for, who finds no room any more here, where it has taken a slice off for the next one."""
     tree_of, told = _trees(world), here.pending.get(name)
-    slices = [
-        one
-        for one, value in _waiting(world).items()
-        if WORKLOAD_SLICE_REPLACEMENT_FOR in value["metadata"].get("annotations", {})
-    ]
+    slices = [one for one, value in _waiting(world).items() if _is_next_slice(value)]
     replaces = any(tree_of[one] == tree_of[name] and _gets_on(there, one) for one in slices)
     refused = told is not None and told.message == NO_LONGER_FITS
     return replaces and refused and (name in there.holds or _preempts(world, there, name))
+
+
+def _crowds_hosts(world: World, answer: Answer) -> bool:
+    """Whether by this answer pods ask for more in a domain than its nodes have."""
+    level = world.topologies[0]["spec"]["levels"][-1]["nodeLabel"] if world.topologies else ""
+    leaf = {one["metadata"]["name"]: one["metadata"]["labels"].get(level, "") for one in world.nodes}
+    left = Counter[tuple[str, str]]()
+    for one in world.nodes:
+        left.update({(leaf[one["metadata"]["name"]], name): int(amount) for name, amount in _room(one)})
+    for pod in world.pods:
+        left.subtract({(leaf[pod["spec"]["nodeName"]], name): amount for name, amount in _asked(pod["spec"])})
+    for workload in world.workloads:
+        templates = {one["name"]: one["template"]["spec"] for one in workload["spec"]["podSets"]}
+        for held in answer.holds.get(workload["metadata"]["name"], ()):
+            for place, count in held.places.items():
+                asked = _asked(templates[held.name])
+                left.subtract({(place.rpartition("/")[2], name): amount * count for name, amount in asked})
+    return any(amount < 0 for amount in left.values())
+
+
+def _is_crowded_in(world: World, there: Answer, here: Answer, name: str) -> bool:
+    """Whether Kueue has looked at each of its pod sets alone, and here there is no room for all of them, beside others of the cycle."""
+    told, sets = here.pending.get(name), there.holds.get(name, ())
+    shared = Counter(place for one in sets for place in one.places)
+    preempts = len(_waiting(world)[name]["spec"]["podSets"]) > 1 and _preempts(world, there, name)
+    refused = told is not None and told.message == NO_LONGER_FITS
+    return refused and (preempts or any(times > 1 for times in shared.values()))
+
+
+def _room(node: JsonObject) -> list[tuple[str, str]]:
+    return list(node["status"]["allocatable"].items())
+
+
+def _asked(pod: JsonObject) -> list[tuple[str, int]]:
+    """What one pod takes of its node: what it requests, and its place among the pods."""
+    requests: dict[str, str] = pod["containers"][0]["resources"]["requests"]
+    return [("pods", 1), *((name, int(amount)) for name, amount in requests.items())]
+
+
+def _is_refused_place(world: World, there: Answer, here: Answer, name: str) -> bool:
+    """Whether Kueue refuses, after it has counted the place of somebody with several resources, who finds his own here."""
+    told = there.pending.get(name)
+    counted = any(
+        len(requests) > 1 and "topologyRequest" in pods
+        for other, one in _waiting(world).items()
+        if other != name
+        for pods in one["spec"]["podSets"]
+        for requests in [pods["template"]["spec"]["containers"][0]["resources"]["requests"]]
+    )
+    gets_on = name in here.holds or _preempts(world, here, name)
+    return counted and told is not None and told.message == NO_LONGER_FITS and gets_on
+
+
+def _is_led(world: World, name: str) -> bool:
+    """Whether a leader is to lie beside its workers."""
+    asked = [one.get("topologyRequest", {}) for one in _waiting(world)[name]["spec"]["podSets"]]
+    return any("podSetGroupName" in one for one in asked)
+
+
+def _lies_beside_a_slice(world: World, there: Answer, name: str) -> bool:
+    """Whether it is the next slice of a job, or Kueue refuses it beside one."""
+    told, slices = there.pending.get(name), {one for one, value in _waiting(world).items() if _is_next_slice(value)}
+    refused = told is not None and told.message == NO_LONGER_FITS
+    return name in slices or (refused and any(_gets_on(there, one) for one in slices))
+
+
+def _is_next_slice(workload: JsonObject) -> bool:
+    return WORKLOAD_SLICE_REPLACEMENT_FOR in workload["metadata"].get("annotations", {})
 
 
 def _gets_on(answer: Answer, name: str) -> bool:

@@ -4,7 +4,7 @@ import random
 from collections.abc import Collection, Sequence
 
 from events.json_object import JsonObject
-from tests.peers.cycles.world import NAME, NAMESPACES, STOPPED, ZERO
+from tests.peers.cycles.world import NAME, NAMESPACES, PLACED, STOPPED, ZERO
 
 CPU, CARDS = "cpu", "example.com/gpu"
 _WEIGHTS = ("1", "2", "0.5")
@@ -17,6 +17,8 @@ class DrawnQueues:
         self._chance, self._features = chance, features
         self.groups = self._groups()
         """By resources that are covered together, the flavors that there are of them: no flavor is of two groups."""
+        self.flavors_of: dict[str, list[str]] = {}
+        """By ClusterQueue, the flavors of which it has quota."""
         self._cohort_names = [f"c{number}" for number in range(chance.choice((1, 1, 2, 3, 4)))]
 
     @property
@@ -62,6 +64,7 @@ class DrawnQueues:
             "preemption": self._preemption(),
             "flavorFungibility": self._fungibility(),
         }
+        self.flavors_of[name] = [one["name"] for group in spec["resourceGroups"] for one in group["flavors"]]
         if cohort:
             spec["cohortName"] = cohort
         if NAMESPACES in self._features and chance.random() < 0.4:
@@ -87,7 +90,8 @@ class DrawnQueues:
     def _fungibility(self) -> JsonObject:
         going_on = ("MayStopSearch", "TryNextFlavor")
         found: JsonObject = {one: self._chance.choice(going_on) for one in ("whenCanBorrow", "whenCanPreempt")}
-        if self._chance.random() < 0.25:
+        # By preference Kueue 0.17 takes other flavors (docs/rules/flavors.md#modes), on which then other hosts are free.
+        if self._chance.random() < 0.25 and PLACED not in self._features:
             found["preference"] = self._chance.choice(("BorrowingOverPreemption", "PreemptionOverBorrowing"))
         return found
 

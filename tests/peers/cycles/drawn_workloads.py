@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from events.api.labels import ELASTIC_JOB, WORKLOAD_SLICE_REPLACEMENT_FOR
 from events.json_object import JsonObject
 from tests.peers.cycles.drawn_queues import CPU, DrawnQueues
+from tests.peers.cycles.drawn_topology import DrawnTopology
 from tests.peers.cycles.world import ELASTIC, GATED, GIVEN_BACK, LABEL, LINES, PARTIAL, SELECTED, TAINT, ZERO
 
 _NOON_S = 12 * 60 * 60
@@ -20,20 +21,29 @@ def seconds_ago(seconds: int) -> str:
 class DrawnWorkloads:
     """The workloads of one world."""
 
-    def __init__(self, chance: random.Random, features: Collection[str], queues: DrawnQueues) -> None:
-        self._chance, self._features, self._queues = chance, features, queues
+    def __init__(
+        self,
+        chance: random.Random,
+        features: Collection[str],
+        queues: DrawnQueues,
+        topology: DrawnTopology | None = None,
+    ) -> None:
+        self._chance, self._features, self._queues, self._topology = chance, features, queues, topology
         self._number = 0
 
     def of(self, local_queues: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
         """In any order."""
-        found = [self._holder(queue) for queue in local_queues for _ in range(self._chance.choice((0, 1, 2, 2, 3)))]
-        for queue in local_queues:
+        holders = [self._holder(queue) for queue in local_queues for _ in range(self._chance.choice((0, 1, 2, 2, 3)))]
+        found = [one for one in holders if one is not None]
+        alone = self._topology is not None and self._topology.takes_few
+        for queue in local_queues[:1] if alone else local_queues:
             held = [one for one in found if one["spec"]["queueName"] == queue["metadata"]["name"] and _may_grow(one)]
             found.extend(self._waiting(queue, held))
         self._chance.shuffle(found)
         return tuple(found)
 
-    def _holder(self, queue: JsonObject) -> JsonObject:
+    def _holder(self, queue: JsonObject) -> JsonObject | None:
+        """Somebody who holds quota; nobody where his pods find no place any more."""
         chance = self._chance
         found = self._workload(
             "r",
@@ -45,8 +55,11 @@ class DrawnWorkloads:
         pods = found["spec"]["podSets"][0]
         since = seconds_ago(1000 + 7 * self._number if chance.random() < 0.8 else 400 - self._number)
         reached = ("QuotaReserved", "Admitted") if chance.random() < 0.8 else ("QuotaReserved",)
+        assignment = self._assignment(pods, queue["metadata"]["name"])
+        if assignment is None:
+            return None
         found["status"] = {
-            "admission": {"clusterQueue": queue["metadata"]["name"], "podSetAssignments": [self._assignment(pods)]},
+            "admission": {"clusterQueue": queue["metadata"]["name"], "podSetAssignments": [assignment]},
             "conditions": [_condition(one, "True", one, since) for one in reached],
         }
         if GIVEN_BACK in self._features and pods["count"] > 1 and chance.random() < 0.4:
@@ -57,7 +70,8 @@ class DrawnWorkloads:
             found["metadata"]["annotations"] = {ELASTIC_JOB: "true"}
         return found
 
-    def _assignment(self, pods: JsonObject) -> JsonObject:
+    def _assignment(self, pods: JsonObject, cluster_queue: str) -> JsonObject | None:
+        """Of a flavor that its queue has no more Kueue 0.17 frees quota, and no place of a topology: none is drawn with one."""
         requests: dict[str, str] = pods["template"]["spec"]["containers"][0]["resources"]["requests"]
         flavors = {
             resource: flavor
@@ -67,7 +81,15 @@ class DrawnWorkloads:
             if resource in requests
         }
         usage = {resource: str(int(amount) * pods["count"]) for resource, amount in requests.items()}
-        return {"name": pods["name"], "count": pods["count"], "flavors": flavors, "resourceUsage": usage}
+        found = {"name": pods["name"], "count": pods["count"], "flavors": flavors, "resourceUsage": usage}
+        if self._topology is not None and flavors[CPU] in self._topology.flavors:
+            if flavors[CPU] not in self._queues.flavors_of[cluster_queue]:
+                return None
+            pods["topologyRequest"] = {"unconstrained": True}
+            found["topologyAssignment"] = self._topology.placed(flavors[CPU], pods["count"], requests)
+            if found["topologyAssignment"] is None:
+                return None
+        return found
 
     def _waiting(self, queue: JsonObject, held: Sequence[JsonObject]) -> list[JsonObject]:
         if self._chance.random() < 0.2:
@@ -89,10 +111,15 @@ class DrawnWorkloads:
 
     def _newcomer(self, queue: JsonObject) -> JsonObject:
         chance = self._chance
-        sets = [self._pod_set(f"p{number}", (1, 1, 2, 3, 4)) for number in range(chance.choice((1, 1, 1, 2, 2, 3)))]
+        alone = self._topology is not None and self._topology.takes_few
+        many = 1 if alone else chance.choice((1, 1, 1, 2, 2, 3))
+        sets = [self._pod_set(f"p{number}", (1, 1, 2, 3, 4)) for number in range(many)]
+        if self._topology is not None:
+            self._topology.ask(sets)
         if PARTIAL in self._features and chance.random() < 0.6:
             smaller = chance.choice(sets)
-            if smaller["count"] > 1:
+            asked = smaller.get("topologyRequest", {})
+            if smaller["count"] > 1 and not any("lice" in one or "Group" in one for one in asked):
                 smaller["minCount"] = chance.randrange(1, smaller["count"])
         found = self._workload("w", queue, sets, (0, 1, 1, 2, 3), self._lately())
         if GATED in self._features and chance.random() < 0.4:

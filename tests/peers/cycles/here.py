@@ -23,6 +23,9 @@ def decided_here(world: World) -> Answer:
                 "cluster_queues": world.cluster_queues,
                 "cohorts": world.cohorts,
                 "local_queues": world.local_queues,
+                "topologies": world.topologies,
+                "nodes": world.nodes,
+                "pods": world.pods,
             },
             "workloads": world.workloads,
         }
@@ -53,6 +56,7 @@ def _held(workload: Workload) -> list[Held]:
             one.count,
             one.flavors,
             {resource: str(parse_quantity(from_units(resource, amount))) for resource, amount in one.usage.items()},
+            {} if one.topology is None else {"/".join(at.values): at.count for at in one.topology.assignment.domains},
         )
         for one in assignments
     ]

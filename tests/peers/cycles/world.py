@@ -19,7 +19,8 @@ FAIR, STOPPED, ELASTIC, PARTIAL, GATED, OTHER_GATES, ZERO = (
     "zero",
 )
 SELECTED, NAMESPACES, LINES, GIVEN_BACK = "flavors", "namespaces", "lines", "reclaimable"
-FEATURES = {
+PLACED, SLICED, LAYERS, BALANCED, TOGETHER = "topology", "slices", "layers", "balanced", "groups"
+WITHOUT_NODES = {
     FAIR: "fair sharing, by any of its strategies",
     STOPPED: "queues that are held or drained",
     ELASTIC: "elastic jobs, of which some wait for a larger slice",
@@ -33,6 +34,15 @@ FEATURES = {
     GIVEN_BACK: "pods that are done and have given back their quota",
 }
 """What a world may have beside queues, nested cohorts, limits, priorities, preemption policies and evictions under way."""
+ON_NODES = {
+    PLACED: "pods that are placed by topology, on nodes of which some are full, tainted or not ready",
+    SLICED: "with a topology: slices of pods",
+    LAYERS: "with a topology: slices within slices",
+    BALANCED: "with a topology: pods spread evenly",
+    TOGETHER: "with a topology: leaders placed with their workers",
+}
+"""What it may have besides."""
+FEATURES = {**WITHOUT_NODES, **ON_NODES}
 
 
 class World(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -49,6 +59,9 @@ class World(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     cohorts: tuple[JsonObject, ...]
     local_queues: tuple[JsonObject, ...]
     workloads: tuple[JsonObject, ...]
+    topologies: tuple[JsonObject, ...] = ()
+    nodes: tuple[JsonObject, ...] = ()
+    pods: tuple[JsonObject, ...] = ()
     fair: bool = False
 
     def has(self, feature: str) -> bool:

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -33,6 +34,7 @@ import (
 	"sigs.k8s.io/kueue/pkg/features"
 	"sigs.k8s.io/kueue/pkg/scheduler/preemption/expectations"
 	"sigs.k8s.io/kueue/pkg/util/routine"
+	utiltas "sigs.k8s.io/kueue/pkg/util/tas"
 	utiltesting "sigs.k8s.io/kueue/pkg/util/testing"
 	"sigs.k8s.io/kueue/pkg/workload"
 )
@@ -57,11 +59,16 @@ type drawnWorld struct {
 	Cohorts       []kueue.Cohort              `json:"cohorts"`
 	LocalQueues   []kueue.LocalQueue          `json:"localQueues"`
 	Workloads     []kueue.Workload            `json:"workloads"`
+	Topologies    []kueue.Topology            `json:"topologies"`
+	Nodes         []corev1.Node               `json:"nodes"`
+	Pods          []corev1.Pod                `json:"pods"`
 }
 
 // cycleAnswer is what a cycle has come to, by the names of workloads.
 type cycleAnswer struct {
 	Holds     map[string][]kueue.PodSetAssignment `json:"holds"`
+	// By workload and pod set, how many pods lie in which domain.
+	Places    map[string]map[string]map[string]int32 `json:"places"`
 	Preempted map[string]*metav1.Condition        `json:"preempted"`
 	Pending   map[string]*metav1.Condition        `json:"pending"`
 	Finished  []string                            `json:"finished"`
@@ -127,6 +134,9 @@ func stored(world *drawnWorld, workloads *arrivals) client.Client {
 			&kueue.ClusterQueueList{Items: world.ClusterQueues},
 			&kueue.LocalQueueList{Items: world.LocalQueues},
 			&kueue.WorkloadList{Items: world.Workloads},
+			&kueue.TopologyList{Items: world.Topologies},
+			&corev1.NodeList{Items: world.Nodes},
+			&corev1.PodList{Items: world.Pods},
 		).
 		WithStatusSubresource(&kueue.Workload{}).
 		WithInterceptorFuncs(interceptor.Funcs{
@@ -190,6 +200,15 @@ func anybodyToTry(quota *schdcache.Cache, queues *qcache.Manager) bool {
 
 // fill has both caches see what there is, in the order in which nothing has to be seen twice.
 func fill(ctx context.Context, world *drawnWorld, quota *schdcache.Cache, queues *qcache.Manager) error {
+	for i := range world.Nodes {
+		quota.TASCache().SyncNode(&world.Nodes[i])
+	}
+	for i := range world.Pods {
+		quota.TASCache().Update(&world.Pods[i], logr.Discard())
+	}
+	for i := range world.Topologies {
+		quota.AddOrUpdateTopology(logr.Discard(), &world.Topologies[i])
+	}
 	for i := range world.Flavors {
 		quota.AddOrUpdateResourceFlavor(logr.Discard(), &world.Flavors[i])
 	}
@@ -232,6 +251,7 @@ func submit(world *drawnWorld, quota *schdcache.Cache, queues *qcache.Manager) e
 func left(ctx context.Context, objects client.Client) (cycleAnswer, error) {
 	answer := cycleAnswer{
 		Holds:     map[string][]kueue.PodSetAssignment{},
+		Places:    map[string]map[string]map[string]int32{},
 		Preempted: map[string]*metav1.Condition{},
 		Pending:   map[string]*metav1.Condition{},
 	}
@@ -250,9 +270,26 @@ func left(ctx context.Context, objects client.Client) (cycleAnswer, error) {
 		}
 		if workload.HasQuotaReservation(one) {
 			answer.Holds[one.Name] = one.Status.Admission.PodSetAssignments
+			answer.Places[one.Name] = places(one.Status.Admission)
 		} else if told := apimeta.FindStatusCondition(one.Status.Conditions, kueue.WorkloadQuotaReserved); told != nil {
 			answer.Pending[one.Name] = told
 		}
 	}
 	return answer, nil
+}
+
+// places is how many pods of each pod set lie in which domain.
+func places(admission *kueue.Admission) map[string]map[string]int32 {
+	found := map[string]map[string]int32{}
+	for _, one := range admission.PodSetAssignments {
+		if one.TopologyAssignment == nil {
+			continue
+		}
+		counts := map[string]int32{}
+		for _, domain := range utiltas.InternalFrom(one.TopologyAssignment).Domains {
+			counts[strings.Join(domain.Values, "/")] += domain.Count
+		}
+		found[string(one.Name)] = counts
+	}
+	return found
 }
