@@ -16,6 +16,7 @@ from ops.production.kubernetes.reflector import Reflector
 from ops.production.listeners.certificate import Certificate
 from ops.production.process.clock import ScaledClock
 from ops.production.process.event_loop import run
+from ops.production.webhook.certificates import renewed
 from ops.production.webhook.default_local_queues import DefaultLocalQueues, MissingQueues
 from ops.production.webhook.managed_namespaces import ManagedNamespaces
 from ops.production.webhook.multikueue_queues import MultiKueueQueues
@@ -111,6 +112,7 @@ Source = Callable[[], Awaitable[tuple[str, str]]]
 
 async def keep_shown(certificate: Certificate, source: Source, every: float = _LOOK_S) -> None:
     """Serve with the source's certificate, and with each newer one, until cancelled."""
+    certificate.stand_in(*_of_nobody())
     while True:
         pause = every
         try:
@@ -119,6 +121,12 @@ async def keep_shown(certificate: Certificate, source: Source, every: float = _L
             log.warning("no new certificate", problem=str(problem))
             pause = min(every, _AGAIN_S)
         await asyncio.sleep(pause)
+
+
+def _of_nobody() -> tuple[str, str]:
+    made = renewed(None, ["not-there-yet.invalid"], ScaledClock().now())
+    assert made is not None, "nothing held is always renewed"
+    return made.certificate, made.key
 
 
 def from_secret(trust: CertificateKeeper) -> Source:

@@ -26,6 +26,11 @@ class Certificate:
         self._current = self.context
         self._shown, self._believed = ("", ""), ""
 
+    def stand_in(self, certificate: str, key: str) -> None:
+        """Show this one, which nobody believes, until there is one to show: probes believe any, and without one nobody is answered."""
+        if not self.shown.is_set():
+            self._renew(certificate, key, self._believed)
+
     def show(self, certificate: str, key: str) -> None:
         """Show this certificate from now on. Raises `ssl.SSLError` when the key is not its own."""
         if (certificate, key) != self._shown:
