@@ -119,11 +119,15 @@ def webhook(values: ChartValues, *, cert_manager: bool) -> list[JsonObject]:
     """The webhook: no bus, a Service that the API server calls, and the Secret that its certificate is in."""
     service = f"{values.namespace}/kuelog-webhook"
     given = ["--cert-dir", "/etc/certificate"] if cert_manager else []
-    args = ["run", "webhook", "--port", str(HTTPS), "--service", service, "--config", CONFIGURATION, *given]
+    args = ["run", "webhook", "--port", str(HTTPS), "--service", service, "--config", CONFIGURATION, *given, *_METRICS]
     container = container_of(values, "webhook", args)
-    container["ports"] = [{"name": "https", "containerPort": HTTPS}]
+    container["ports"] = [
+        {"name": "https", "containerPort": HTTPS},
+        {"name": "metrics", "containerPort": METRICS},
+    ]
     container.update(_probes("https", "HTTPS"), lifecycle=_leaving())
-    volumes: list[JsonObject] = []
+    container["volumeMounts"].append(_TOKEN_MOUNT)
+    volumes = [_TOKEN_VOLUME]
     if cert_manager:
         container["volumeMounts"].append({"name": "certificate", "mountPath": "/etc/certificate", "readOnly": True})
         volumes.append({"name": "certificate", "secret": {"secretName": CERTIFICATE}})

@@ -217,6 +217,8 @@ KUELOG = (
     _ours("kuelog_site_connected", ("site",), "1 while a site whose log is copied here is connected, else 0"),
     _ours("kuelog_site_behind_messages", ("site", "stream"), "Messages of a site that are not copied yet; not told while it is not connected"),
     _ours("kuelog_site_silent_seconds", ("site",), "How long ago the copy heard of its site; not told before the first time"),
+    _ours("kuelog_certificate_expires_timestamp_seconds", ("service",), "When the certificate expires that the webhook or the visibility API shows, in seconds since 1970; 0 while there is none"),
+    _ours("kuelog_certificate_not_renewed", ("service",), "1 while the certificate that it should show now can't be had or read, else 0"),
     _ours("kuelog_witness_timestamp_seconds", (), "When the witness of the process last took note of all streams, in seconds since 1970; 0 before the first time"),
     _ours("kuelog_replay_verified_total", ("partition",), "Commits that the verifier has decided again since it began", _C),
     _ours("kuelog_replay_differences", ("partition", "what"), "Commits among them that came out otherwise: decision, or state where they name another one than the log leads to"),

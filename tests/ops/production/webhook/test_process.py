@@ -75,7 +75,9 @@ async def test_a_probe_of_life_is_answered_while_the_api_server_is_away_from_the
         yaml.safe_dump({"clusters": [away], "contexts": [context], "users": users, "current-context": "c"})
     )
     words = ["run", "webhook", "--kubeconfig", str(kubeconfig), "--port", str(port)]
-    process = await asyncio.create_subprocess_exec(*COMMAND, *words, cwd=ROOT, env={**os.environ, "KUELOG_LOG": "error"})
+    process = await asyncio.create_subprocess_exec(
+        *COMMAND, *words, cwd=ROOT, env={**os.environ, "KUELOG_LOG": "error"}
+    )
     try:
         async with aiohttp.ClientSession() as session, asyncio.timeout(120):
             while True:
