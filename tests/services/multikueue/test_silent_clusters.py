@@ -135,3 +135,62 @@ async def test_the_connection_ends_when_a_read_there_is_not_answered() -> None:
         await cluster.over.wait()
         for task in following:
             task.cancel()
+
+
+class Slow(Following):
+    """When each connection was opened is noted; whatever is listed is there at once, and a read takes too long."""
+
+    def __init__(self, clock: ScaledClock) -> None:
+        super().__init__()
+        self.clock, self.times = clock, list[int]()
+
+    async def watch(self, resource: Resource) -> AsyncGenerator[Sight]:
+        del resource
+        self.times.append(self.clock.now())
+        yield Listed([], "1")
+        if len(self.times) > 4:
+            self.over.set()
+        await asyncio.Event().wait()
+
+
+class Shown(AbsentCluster):
+    """The manager's cluster: what the condition Active of the worker came to say."""
+
+    def __init__(self) -> None:
+        self.told = list[str]()
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> JsonObject:
+        del resource, namespace
+        return {"metadata": {"name": name, "resourceVersion": "1"}, "status": {}}
+
+    async def merge(
+        self, resource: Resource, namespace: str, name: str, patch: JsonObject, *, subresource: str = ""
+    ) -> JsonObject:
+        del resource, namespace, name, subresource
+        self.told += [one["message"] for one in patch["status"]["conditions"]]
+        return patch
+
+
+async def test_a_cluster_whose_reads_are_never_answered_in_time_is_connected_again_later_and_later_and_says_why() -> (
+    None
+):
+    """Its lists come, so each connection looks well at first."""
+    clock, shown = ScaledClock(60.0), Shown()
+    cluster = Slow(clock)
+    seen, opened = SeenElsewhere(MemoryStream(FACTS), clock, lambda _: ""), Opened(cluster)
+    opened.leads = True
+    connection = ClusterConnection("w1", shown, opened, clock, seen, lambda _: None, opened)
+    connection.want(W1, "multikueue", None)
+    writer = RemoteWriter(AbsentCluster(), clock, {"w1": connection}, seen)
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+        following = [tasks.create_task(connection.run()), tasks.create_task(seen.outbox.run())]
+        while not cluster.over.is_set():
+            if connection.remote is None:
+                await asyncio.sleep(0.01)
+                continue
+            await writer.write(RemotePlan(workload="team/a", origin="multikueue", remove=(("w1", "copy"),)))
+        for task in following:
+            task.cancel()
+    took = [again - before for before, again in zip(cluster.times, cluster.times[1:], strict=False)]
+    assert took[2] >= 20_000 and took[3] >= 30_000, "ten seconds of each are the read"
+    assert any("a request was not answered, on 3 connections in a row" in one for one in shown.told)
