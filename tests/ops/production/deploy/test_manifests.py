@@ -389,6 +389,15 @@ def test_pods_of_one_kind_are_spread_over_zones_and_over_hosts(kind: str) -> Non
         assert zones == "ScheduleAnyway", "a cluster may have fewer zones than there are replicas"
 
 
+def test_argo_cd_makes_the_job_of_the_streams_anew_with_each_sync_beside_all_the_rest() -> None:
+    """It renders every release with the same revision, and no Job can be changed."""
+    [job] = [one for one in every() if one["kind"] == "Job" and one["metadata"]["name"] == "kuelog-streams"]
+    assert job["metadata"]["annotations"] == {
+        "argocd.argoproj.io/hook": "Sync",
+        "argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation",
+    }
+
+
 def test_every_service_is_a_deployment_of_two_with_probes_a_budget_and_no_root() -> None:
     found = {one["metadata"]["name"]: one for one in of("Deployment")}
     assert set(found) == {f"kuelog-{name}" for name in (*SERVICES, "webhook", "visibility", "console", VERIFIER)}
