@@ -206,7 +206,7 @@ KUELOG = (
     _ours("kuelog_turn_seconds", ("partition", "author", "result"), "How long the turns of a decider took since the process began, until the log had what was decided: decided, or nothing", _H),
     _ours("kuelog_watch_lists_total", ("kind", "reason"), "How often all objects of a kind were listed since the process began: start, expired (more had changed than the API server still knew) or broken", _C),
     _ours("kuelog_watch_last_event_timestamp_seconds", ("kind",), "When anything was last heard of a kind, be it that nothing has changed, in seconds since 1970; told by the replica that watches"),
-    _ours("kuelog_apply_lag_seconds", ("partition",), "How long the oldest decision of the partition that starts or stops something has not been written to the cluster; 0 where there is none, and where another replica writes"),
+    _ours("kuelog_apply_lag_seconds", ("partition",), "How long the oldest decision of the partition that starts or stops something has not been written to the cluster, counted from when this process took it up (after a start: from when it had found it on the log); 0 where there is none, and where another replica writes"),
     _ours("kuelog_unapplied_decisions", ("partition", "priority"), "Workloads whose decisions are not written yet: urgent, or low where only a status is to be shown"),
     _ours("kuelog_applied_total", ("partition", "result"), "Decisions that were applied to the cluster, or that it rejected, since the process began", _C),
     _ours("kuelog_outbox_messages", ("service",), "Facts that a service has not stored yet"),
