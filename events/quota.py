@@ -89,7 +89,7 @@ class BorrowWithinCohort(Value, frozen=True, kw_only=True):
 
 
 class PreemptionRules(Value, frozen=True, kw_only=True):
-    """A queue's rules of preemption. The last three are kuelog's own and off by default."""
+    """A queue's rules of preemption. The last four are kuelog's own and off by default."""
 
     within_cluster_queue: PreemptionPolicy = PreemptionPolicy.NEVER
     reclaim_within_cohort: PreemptionPolicy = PreemptionPolicy.NEVER
@@ -102,6 +102,8 @@ class PreemptionRules(Value, frozen=True, kw_only=True):
     """A workload of this queue is no candidate again before this time has passed since it was last preempted."""
     claims: bool = False
     """Room that victims of this queue's preemptions leave is claimed for the preemptor."""
+    marks_ignored: bool = False
+    """Who bears `kuelog.io/never-preempt` is a candidate in this queue as others are."""
 
 
 class CheckRule(Value, frozen=True, kw_only=True):

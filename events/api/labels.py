@@ -313,7 +313,13 @@ KNOWN = (
         _OURS,
         "the object stays until nothing needs it",
     ),
-    Known(NEVER_PREEMPT, _E, "jobs, pods, serving kinds, Workload", _YOU, "`true`: it is never preempted"),
+    Known(
+        NEVER_PREEMPT,
+        _E,
+        "jobs, pods, serving kinds, Workload, ClusterQueue",
+        _YOU,
+        "`true`: it is never preempted; `false` on a ClusterQueue: there its jobs' marks count for nothing",
+    ),
     Known(
         MINIMUM_RUNTIME, _A, "ClusterQueue", _YOU, "its workloads are not preempted before they have run for so long"
     ),

@@ -46,10 +46,10 @@ def may_go_for_a_borrower(rules: PreemptionRules, preemptor: Workload, candidate
 def protected(candidate: Workload, queue: ClusterQueueObserved | None, at: Millis) -> str:
     """Why the candidate may not be preempted now, though the policy would let it; empty when it may be.
 
-    kuelog's own protections, all off by default: a mark on the workload, a minimum run time, a cool-down. Time protects nobody
+    kuelog's own protections, all off by default: a mark on the workload (where its queue heeds such marks), a minimum run time, a cool-down. Time protects nobody
     who has been told to go already.
     """
-    if candidate.spec.never_preempt:
+    if candidate.spec.never_preempt and (queue is None or not queue.preemption.marks_ignored):
         return "NeverPreempt"
     if queue is None or candidate.evicted:
         return ""

@@ -28,6 +28,8 @@ class Answering:
 
     def __init__(self) -> None:
         self.silent = False
+        self.in_vain = 0
+        """How many connections in a row were given up because a read on them was not answered."""
         self._waiting = 0
 
     def check(self) -> None:
@@ -50,11 +52,11 @@ class Answering:
                     unread()
             raise
         except (AccessRefused, ObjectConflict, ObjectInvalid, ObjectMissing):
-            self.silent = False
+            self.silent, self.in_vain = False, 0
             raise
         finally:
             self._waiting -= 1
-        self.silent = False
+        self.silent, self.in_vain = False, 0
         return found
 
 

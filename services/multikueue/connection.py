@@ -23,6 +23,7 @@ from events.object_version import version_number
 from events.timestamp import format_timestamp
 from projections.workloads.lifecycle import ADMITTED, EVICTED, FINISHED
 from services.multikueue.active import active_patch
+from services.multikueue.answering import Answering
 from services.multikueue.cluster_access import ClusterAccess
 from services.multikueue.followed_queues import FollowedQueues
 from services.multikueue.kubeconfig import BAD, KubeConfigRefused
@@ -100,7 +101,7 @@ class ClusterConnection:
         """Whether what became of it last was another process's to show."""
         self._follows: dict[Resource, asyncio.Task[None]] = {}
         self._broken: asyncio.Event = asyncio.Event()
-        self._unanswered = self._shared = False
+        self._in_vain, self._shared = 0, False
         self._listed = asyncio.Event()
         """Set once the copies there were listed."""
         self._changed = asyncio.Event()
@@ -116,10 +117,11 @@ class ClusterConnection:
         """End the connection, and try again."""
         self._changed.set()
 
-    def give_up(self, remote: RemoteCluster) -> None:
+    def give_up(self, remote: RemoteCluster, answering: Answering) -> None:
         """End this connection as one that is lost, if it is not another one by now: what was asked there was not answered."""
-        if self.remote is remote:
-            self._unanswered = True
+        if self.remote is remote and not self._broken.is_set():
+            answering.in_vain += 1
+            self._in_vain = answering.in_vain
             self._broken.set()
 
     def note_shared(self) -> None:
@@ -216,10 +218,10 @@ class ClusterConnection:
             if not isinstance(problem, _EXPECTED):
                 log.exception("what it answers is not understood", cluster=self.name)
             what = str(problem)[:LONGEST] or type(problem).__name__
-            if self._has_lasted():
+            if self._has_lasted() and self._in_vain <= 1:
                 log.info("connected again", cluster=self.name, problem=what)
                 return 0
-            self._attempts += 1
+            self._attempts = max(self._attempts + 1, self._in_vain - 1)
             pause = _FIRST_PAUSE * 2 ** min(self._attempts - 1, _MOST_DOUBLINGS)
             at = format_timestamp(self._clock.now() + pause)
             told = f"{what}; connection attempts: {self._attempts}, next connection attempt: {at}"
@@ -245,7 +247,7 @@ class ClusterConnection:
         """Follow the copies there until that ends, or its credentials do. Raises what a watch raises."""
         remote = await self._connector.connect(kubeconfig)
         self._broken.clear()
-        self._unanswered = False
+        self._in_vain = 0
         self._listed.clear()
         opened = asyncio.create_task(self._clock.wait(self._listed, self._clock.now() + self._patience))
         changed = asyncio.create_task(self._clock.wait(self._changed, until))
@@ -261,8 +263,8 @@ class ClusterConnection:
                 if task.done():
                     task.result()
             if self._broken.is_set():
-                what = "a request was not answered" if self._unanswered else "a watch of jobs there has ended"
-                raise ClusterUnavailable(what)
+                unread = f"a request was not answered, on {self._in_vain} connections in a row"
+                raise ClusterUnavailable(unread if self._in_vain else "a watch of jobs there has ended")
         finally:
             if self.remote is not None:
                 self._lost_at = self._clock.now()

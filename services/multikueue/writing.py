@@ -123,7 +123,7 @@ class RemoteWriter:
             raise ClusterUnavailable(f"cluster {cluster}: no remote client for nominated cluster")
         answering = self._answering[cluster]
         answering.check()
-        return AnsweringCluster(connection.remote, answering, partial(connection.give_up, connection.remote))
+        return AnsweringCluster(connection.remote, answering, partial(connection.give_up, connection.remote, answering))
 
     async def _make(self, wanted: RemotePlan, cluster: str, *, asks: bool = False) -> Millis:
         remote = self._remote(cluster)

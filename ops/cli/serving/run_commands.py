@@ -248,10 +248,8 @@ def run(
     Example: kuelog run admitter --nats nats://127.0.0.1:4222
     """
     if service == "webhook":
-        if metrics or health:
-            raise typer.BadParameter(
-                f"{'--metrics' if metrics else '--health'} has no meaning for the webhook: it counts nothing, and answers /livez and /readyz at --port"
-            )
+        if health:
+            raise typer.BadParameter("--health has no meaning for the webhook: it answers /livez and /readyz at --port")
         from ops.cli.serving.webhook_commands import run_webhook  # noqa: PLC0415
 
         raise typer.Exit(
@@ -262,6 +260,7 @@ def run(
                 cert_dir=cert_dir,
                 service=own_service,
                 config=config,
+                metrics=Endpoint(port=metrics, address=metrics_address, token=metrics_token),
                 console=console,
             )
         )

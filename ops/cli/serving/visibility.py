@@ -18,6 +18,7 @@ from ops.production.listeners.endpoint import Endpoint
 from ops.production.log.jetstream.bus import connect as connect_bus
 from ops.production.log.jetstream.bus import without_password
 from ops.production.log.lazy_bus import LazyBus
+from ops.production.metrics.certificates import CertificateMetrics
 from ops.production.metrics.endpoint import served
 from ops.production.process.clock import ScaledClock
 from ops.production.visibility.access import AccessByReview
@@ -96,9 +97,12 @@ async def serve_to_api_server(asked: VisibilityOptions, console: Console) -> Non
         for one in keeping:
             task = asyncio.create_task(one)
             stack.callback(task.cancel)
-        visibility = Visibility(Followed(running), access, _lag(asked, running))
+        visibility = Visibility(
+            Followed(running), access, _lag(asked, running), lambda: certificate.why_not(running.ports.clock.now())
+        )
         found = await stack.enter_async_context(serving(visibility, asked.host, asked.port, certificate.context))
-        await stack.enter_async_context(served(running, asked.metrics))
+        told = CertificateMetrics(certificate, "visibility")
+        await stack.enter_async_context(served(running, asked.metrics, told))
         console.print(f"visibility API on port {found}, bus and cluster {client.host} (Ctrl-C stops)", highlight=False)
         await running.run()
 

@@ -14,8 +14,12 @@ from ops.cli.serving.serve import settings_of, until_stopped
 from ops.production.kubernetes.client import connect
 from ops.production.kubernetes.reflector import Reflector
 from ops.production.listeners.certificate import Certificate
+from ops.production.listeners.endpoint import Endpoint
+from ops.production.metrics.certificates import CertificateMetrics
+from ops.production.metrics.endpoint import metrics_alone
 from ops.production.process.clock import ScaledClock
 from ops.production.process.event_loop import run
+from ops.production.webhook.certificates import renewed
 from ops.production.webhook.default_local_queues import DefaultLocalQueues, MissingQueues
 from ops.production.webhook.managed_namespaces import ManagedNamespaces
 from ops.production.webhook.multikueue_queues import MultiKueueQueues
@@ -41,6 +45,7 @@ def run_webhook(
     cert_dir: Path | None,
     service: str,
     config: Path | None,
+    metrics: Endpoint,
     console: Console,
 ) -> int:
     """The webhooks, until Ctrl-C or SIGTERM."""
@@ -51,7 +56,7 @@ def run_webhook(
         return complain(f"{cert_dir}: there is no tls.crt; cert-manager writes tls.crt and tls.key")
     with known_failures() as outcome:
         settings = settings_of(config, console)
-        run(until_stopped(_serve(kubeconfig, context, port, cert_dir, namespace, name, settings)))
+        run(until_stopped(_serve(kubeconfig, context, port, cert_dir, namespace, name, settings, metrics)))
         outcome.code = 0
     return outcome.code
 
@@ -64,6 +69,7 @@ async def _serve(
     namespace: str,
     name: str,
     settings: SettingsObserved,
+    metrics: Endpoint,
 ) -> None:
     async with AsyncExitStack() as stack:
         client = await connect(kubeconfig, context, service="webhook")
@@ -78,13 +84,24 @@ async def _serve(
         source = from_files(cert_dir / "tls.crt", cert_dir / "tls.key") if cert_dir else from_secret(trust)
 
         def ready() -> bool:
-            listed = local_queues.listed.is_set() and (remote is None or remote.listed)
-            return listed and certificate.shown.is_set()
+            return local_queues.listed.is_set() and (remote is None or remote.listed)
+
+        clock = ScaledClock()
 
         elsewhere = remote.lead_elsewhere if remote is not None else nowhere
         missing = MissingQueues(local_queues, client, settings.missing_queues)
         owners = Owners(client, kinds_of(settings))
-        app = webhook_app(settings, local_queues, rooms, ready, elsewhere=elsewhere, missing=missing, owners=owners)
+        app = webhook_app(
+            settings,
+            local_queues,
+            rooms,
+            ready,
+            elsewhere=elsewhere,
+            missing=missing,
+            owners=owners,
+            why_not=lambda: certificate.why_not(clock.now()),
+            worth_knowing=certificate.worth_knowing,
+        )
         tasks = [
             asyncio.create_task(local_queues.run()),
             asyncio.create_task(rooms.run()),
@@ -93,6 +110,8 @@ async def _serve(
         ]
         try:
             await stack.enter_async_context(served_webhooks(app, certificate, port))
+            told = CertificateMetrics(certificate, "webhook")
+            await stack.enter_async_context(metrics_alone(metrics, told))
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
@@ -111,14 +130,23 @@ Source = Callable[[], Awaitable[tuple[str, str]]]
 
 async def keep_shown(certificate: Certificate, source: Source, every: float = _LOOK_S) -> None:
     """Serve with the source's certificate, and with each newer one, until cancelled."""
+    certificate.stand_in(*_of_nobody())
     while True:
         pause = every
         try:
             certificate.show(*await source())
         except _MAY_PASS as problem:
-            log.warning("no new certificate", problem=str(problem))
+            if str(problem) != certificate.unread:
+                log.warning("no new certificate", problem=str(problem))
+            certificate.unread = str(problem)
             pause = min(every, _AGAIN_S)
         await asyncio.sleep(pause)
+
+
+def _of_nobody() -> tuple[str, str]:
+    made = renewed(None, ["not-there-yet.invalid"], ScaledClock().now())
+    assert made is not None, "nothing held is always renewed"
+    return made.certificate, made.key
 
 
 def from_secret(trust: CertificateKeeper) -> Source:

@@ -21,7 +21,6 @@ from ops.production.deploy.deployments import (
     further_partitions,
     multikueue,
     services,
-    streams_job,
     verifier,
     visibility,
     webhook,
@@ -31,6 +30,7 @@ from ops.production.deploy.nats import STORE, chart_values, servers
 from ops.production.deploy.network import policies
 from ops.production.deploy.permissions import access
 from ops.production.deploy.roles import roles
+from ops.production.deploy.streams_job import streams_job
 from ops.production.deploy.users import user_policy
 from ops.production.log.sites import SiteRefused
 from ops.production.webhook.configurations import configurations, conversion

@@ -119,11 +119,15 @@ def webhook(values: ChartValues, *, cert_manager: bool) -> list[JsonObject]:
     """The webhook: no bus, a Service that the API server calls, and the Secret that its certificate is in."""
     service = f"{values.namespace}/kuelog-webhook"
     given = ["--cert-dir", "/etc/certificate"] if cert_manager else []
-    args = ["run", "webhook", "--port", str(HTTPS), "--service", service, "--config", CONFIGURATION, *given]
+    args = ["run", "webhook", "--port", str(HTTPS), "--service", service, "--config", CONFIGURATION, *given, *_METRICS]
     container = container_of(values, "webhook", args)
-    container["ports"] = [{"name": "https", "containerPort": HTTPS}]
+    container["ports"] = [
+        {"name": "https", "containerPort": HTTPS},
+        {"name": "metrics", "containerPort": METRICS},
+    ]
     container.update(_probes("https", "HTTPS"), lifecycle=_leaving())
-    volumes: list[JsonObject] = []
+    container["volumeMounts"].append(_TOKEN_MOUNT)
+    volumes = [_TOKEN_VOLUME]
     if cert_manager:
         container["volumeMounts"].append({"name": "certificate", "mountPath": "/etc/certificate", "readOnly": True})
         volumes.append({"name": "certificate", "secret": {"secretName": CERTIFICATE}})
@@ -239,32 +243,6 @@ def _issued(values: ChartValues) -> list[JsonObject]:
                 "secretName": CERTIFICATE,
                 "dnsNames": [host, f"{host}.cluster.local"],
                 "issuerRef": {"kind": "Issuer", "name": "kuelog-webhook"},
-            },
-        },
-    ]
-
-
-def streams_job(values: ChartValues) -> list[JsonObject]:
-    """A Job that creates the streams, three times each: the only one whose user may. It divides a log that is still empty."""
-    kept = ["--replicas", values.count("bus.replicas"), "--max-bytes", values.count("bus.maxBytes")]
-    args = ["deploy", "streams", *kept, "--partitions", values.count("partitions")]
-    container = container_of(values, "streams", args)
-    put_on_bus(values, container, "streams")
-    account = service_account(values, "streams")
-    return [
-        account,
-        {
-            "apiVersion": "batch/v1",
-            "kind": "Job",
-            # No hook of Helm's: one that comes after all is ready would wait for services that wait for streams.
-            "metadata": {"name": f"kuelog-streams{values.revision}", "namespace": values.namespace},
-            "spec": {
-                "backoffLimit": 20,
-                "ttlSecondsAfterFinished": 600,
-                "template": {
-                    "metadata": {"labels": {**labels("streams"), ON_BUS: "true"}},
-                    "spec": {**pod_of(values, "streams", container, []), "restartPolicy": "OnFailure"},
-                },
             },
         },
     ]

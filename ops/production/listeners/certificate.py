@@ -6,6 +6,10 @@ import tempfile
 from pathlib import Path
 
 import structlog
+from cryptography import x509
+
+from events.event import Millis
+from events.timestamp import format_timestamp
 
 log = structlog.get_logger()
 
@@ -23,15 +27,42 @@ class Certificate:
         # Changed settings of a context would not take an old authority away: each change makes a context of its own.
         self.context.sni_callback = self._switch
         self.shown = asyncio.Event()
+        self.ends: Millis = 0
+        """When the one that is shown expires; 0 while there is none, or when that can't be read in it."""
+        self.unread = ""
+        """Why the one that should be shown now can't be had; empty while it can."""
         self._current = self.context
         self._shown, self._believed = ("", ""), ""
+
+    def stand_in(self, certificate: str, key: str) -> None:
+        """Show this one, which nobody believes, until there is one to show: probes believe any, and without one nobody is answered."""
+        if not self.shown.is_set():
+            self._renew(certificate, key, self._believed)
 
     def show(self, certificate: str, key: str) -> None:
         """Show this certificate from now on. Raises `ssl.SSLError` when the key is not its own."""
         if (certificate, key) != self._shown:
             self._renew(certificate, key, self._believed)
+            self.ends = _end_of(certificate)
             self.shown.set()
-            log.info("certificate shown")
+            log.info("certificate shown", until=format_timestamp(self.ends))
+        self.unread = ""
+
+    def why_not(self, now: Millis) -> str:
+        """Why nobody believes what is shown; empty while it is good."""
+        if not self.shown.is_set():
+            return f"there is no certificate yet: {self.unread or 'it has not been read'}"
+        if 0 < self.ends <= now:
+            return f"the certificate has expired at {format_timestamp(self.ends)}: {self.unread or 'nobody has renewed it'}"
+        return ""
+
+    def worth_knowing(self) -> list[str]:
+        """What keeps nobody from being answered yet."""
+        if not self.unread or not self.shown.is_set():
+            return []
+        return [
+            f"the one before is shown until {format_timestamp(self.ends)}, for no newer certificate can be had: {self.unread}"
+        ]
 
     def believe(self, authorities: str) -> None:
         """Believe only certificates of clients that these have signed, in PEM. Raises `ssl.SSLError`."""
@@ -66,3 +97,11 @@ class Certificate:
             found.options |= ssl.OP_NO_TICKET
             found.num_tickets = 0
         return found
+
+
+def _end_of(certificate: str) -> Millis:
+    try:
+        return int(x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc.timestamp() * 1000)
+    except ValueError:
+        # OpenSSL, which has taken it, is less strict.
+        return 0

@@ -141,15 +141,26 @@ def _as_configured(metrics: Collector, world: Source) -> Collector:
 
 
 @asynccontextmanager
-async def served(running: Running, at: Endpoint) -> AsyncGenerator[None, None]:
-    """Serve the metrics of the services in this process; none of it when the port is 0. Raises `PortTaken`.
+async def metrics_alone(at: Endpoint, *told: Collector) -> AsyncGenerator[None, None]:
+    """Serve the metrics of a process without services; none of it when the port is 0. Raises `PortTaken`."""
+    if not at.port:
+        yield
+        return
+    app = metrics_app(_no_world, at.token, _nothing, *told, *OF_PROCESS)
+    async with listening(app, at.port, what="metrics", host=at.address):
+        yield
+
+
+@asynccontextmanager
+async def served(running: Running, at: Endpoint, *more: Collector) -> AsyncGenerator[None, None]:
+    """Serve the metrics of the services in this process, and more; none of it when the port is 0. Raises `PortTaken`.
 
     A world is folded and read on one event loop, so a scrape never sees half an event.
     """
     if not at.port:
         yield
         return
-    others: list[Collector] = [AlarmMetrics(running), BuildMetrics(), *OF_PROCESS]
+    others: list[Collector] = [AlarmMetrics(running), BuildMetrics(), *OF_PROCESS, *more]
     counting = CountersFollowers(running) if TELLS_QUEUES in running.services else None
     if counting is not None:
         of_queues = QueueMetrics(running.world_of_queues, running.ports.clock.now)

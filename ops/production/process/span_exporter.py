@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from importlib.metadata import version
 
+import structlog
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import SpanLimits, TracerProvider
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
+
+log = structlog.get_logger()
 
 _PROTOCOL = "http/protobuf"
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -58,11 +61,22 @@ def exports(environment: Mapping[str, str]) -> bool:
 
 def silent_provider() -> TracerProvider:
     """Spans with ids, which the log keeps, and with nothing else."""
-    return TracerProvider(sampler=ALWAYS_OFF, shutdown_on_exit=False)
+    # Nothing of the environment is read for what nobody exports.
+    unset = SpanLimits.UNSET
+    limits = SpanLimits(unset, unset, unset, unset, unset, unset, unset, unset)
+    return TracerProvider(sampler=ALWAYS_OFF, span_limits=limits, shutdown_on_exit=False)
 
 
-def exporting_provider(ids: ChosenIds, service: str, replica: str) -> TracerProvider:
-    """Spans that are exported in the background."""
+def exporting_provider(ids: ChosenIds, service: str, replica: str) -> TracerProvider | None:
+    """Spans that are exported in the background; None, with a line in the log, where a variable of the environment means nothing."""
+    try:
+        return _exporting(ids, service, replica)
+    except (ValueError, OSError) as problem:
+        log.warning("spans are not exported: correct the variable of OpenTelemetry and restart", problem=str(problem))
+        return None
+
+
+def _exporting(ids: ChosenIds, service: str, replica: str) -> TracerProvider:
     # Only who exports pays for these: 12 MB and a quarter of a second.
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
     from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415

@@ -36,8 +36,8 @@ class SpanTracer:
 
     def __init__(self, service: str = "kuelog", replica: str = "") -> None:
         self._ids = ChosenIds()
-        self._exports = exports(os.environ)
-        provider = exporting_provider(self._ids, service, replica) if self._exports else silent_provider()
+        exporting = exporting_provider(self._ids, service, replica) if exports(os.environ) else None
+        provider, self._exports = exporting or silent_provider(), exporting is not None
         self._provider, self._sampler = provider, provider.sampler
         self._tracer = provider.get_tracer("kuelog")
         self._propagator = TraceContextTextMapPropagator()

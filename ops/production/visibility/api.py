@@ -1,6 +1,7 @@
 """Kueue's visibility API: who waits for a queue at which position, as the API server's aggregation layer asks for it."""
 
 import re
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
@@ -9,6 +10,7 @@ from aiohttp import web
 from events.event import Millis
 from events.json_object import JsonObject
 from events.timestamp import format_timestamp
+from ops.production.listeners.bearer import trusted
 from ops.production.visibility.discovery import api_group, api_resource_list
 from ops.production.visibility.lag_metrics import GROUP as LAG_GROUP
 from ops.production.visibility.lag_metrics import VERSION as LAG_VERSION
@@ -63,9 +65,10 @@ class Visibility:
         followed: FollowedWorld,
         access: RequestCheck | None = None,
         lag: LagMetrics | None = None,
+        why_not: Callable[[], str] = str,
     ) -> None:
-        """With `lag` that is served beside it, for who scales by it."""
-        self._followed, self._access, self._lag = followed, access, lag
+        """With `lag` that is served beside it, for who scales by it; `why_not` says what else keeps it from being ready."""
+        self._followed, self._access, self._lag, self._why_not = followed, access, lag, why_not
 
     def app(self) -> web.Application:
         """A server of its own."""
@@ -157,9 +160,9 @@ class Visibility:
         return web.Response(text="ok")
 
     async def _ready(self, request: web.Request) -> web.Response:
-        del request
-        ready = self._followed.world() is not None
-        return web.Response(text="ok" if ready else "the log is not folded yet", status=200 if ready else _NOT_READY)
+        problem = self._why_not() or ("" if self._followed.world() is not None else "the log is not folded yet")
+        told = problem if trusted(request, None) else "not ready"
+        return web.Response(text=told if problem else "ok", status=_NOT_READY if problem else 200)
 
 
 def api_resources(version: str) -> JsonObject:

@@ -10,6 +10,7 @@ from aiohttp import web
 
 from events.json_object import JsonObject
 from events.settings import SettingsObserved
+from ops.production.listeners.bearer import trusted
 from ops.production.listeners.certificate import Certificate
 from ops.production.listeners.listener_limits import ConnectionLimiter, ListenerLimits
 from ops.production.listeners.listening import listening
@@ -48,10 +49,12 @@ def webhook_app(
     elsewhere: Callable[[str, str], bool] = nowhere,
     missing: MissingQueues | None = None,
     owners: Owners | None = None,
+    why_not: Callable[[], str] = str,
+    worth_knowing: Callable[[], list[str]] = list,
 ) -> web.Application:
     """The application: reviews are answered from what was sent, and from what is known of namespaces and queues.
 
-    `elsewhere` says whether a local queue, by namespace and name, leads to other clusters, `missing` what is wrong with one that is not there,
+    `ready` says whether queues are listed, `why_not` what else keeps it from being ready, `worth_knowing` what will if nobody acts. `elsewhere` says whether a local queue, by namespace and name, leads to other clusters, `missing` what is wrong with one that is not there,
     `owners` whether a managed job owns what is asked about.
     """
     crowd = ConnectionLimiter(limits or ListenerLimits())
@@ -85,8 +88,12 @@ def webhook_app(
         return web.Response(text="ok\n")
 
     async def readiness(request: web.Request) -> web.Response:
-        del request
-        return web.Response(text="ok\n") if ready() else web.Response(status=503, text="queues not listed yet\n")
+        problem = why_not() or ("" if ready() else "queues not listed yet")
+        status = 503 if problem else 200
+        if not trusted(request, None):
+            return web.Response(status=status, text="not ready\n" if problem else "ok\n")
+        lines = [problem or "ok", *worth_knowing()]
+        return web.Response(status=status, text="\n".join(lines) + "\n")
 
     app = web.Application(middlewares=[_broken])
     app[_CROWD] = crowd

@@ -5,6 +5,7 @@ from events.api.labels import (
     DEVICE_POLICY,
     MAX_CONCURRENT_WORKLOADS,
     MINIMUM_RUNTIME,
+    NEVER_PREEMPT,
     PREEMPTION_CLAIMS,
     PREEMPTION_COOLDOWN,
     QUOTA_CHECK_STRATEGY,
@@ -114,6 +115,8 @@ def _annotations(fact: ClusterQueueObserved) -> dict[str, str]:
         found[MINIMUM_RUNTIME] = _duration(rules.minimum_runtime)
     if rules.cooldown:
         found[PREEMPTION_COOLDOWN] = _duration(rules.cooldown)
+    if rules.marks_ignored:
+        found[NEVER_PREEMPT] = "false"
     if rules.claims:
         found[PREEMPTION_CLAIMS] = "true"
     if fact.max_concurrent is not None:

@@ -28,6 +28,7 @@ from events.api.labels import (
     DEVICE_POLICY,
     MAX_CONCURRENT_WORKLOADS,
     MINIMUM_RUNTIME,
+    NEVER_PREEMPT,
     PREEMPTION_CLAIMS,
     PREEMPTION_COOLDOWN,
     QUOTA_CHECK_STRATEGY,
@@ -316,7 +317,15 @@ def _preemption(found: PreemptionSpec | None, meta: ObjectMeta, said: JsonMappin
         minimum_runtime=annotated(meta, MINIMUM_RUNTIME, duration, 0),
         cooldown=annotated(meta, PREEMPTION_COOLDOWN, duration, 0),
         claims=annotated(meta, PREEMPTION_CLAIMS, "true".__eq__, False),  # noqa: FBT003
+        marks_ignored=annotated(meta, NEVER_PREEMPT, _denied, False, "true or false"),  # noqa: FBT003
     )
+
+
+def _denied(text: str) -> bool:
+    """Whether jobs of the queue are not to protect themselves. Raises `ValueError`: what is to forbid is not guessed."""
+    if text not in ("true", "false"):
+        raise ValueError(text)
+    return text == "false"
 
 
 def _budget(meta: ObjectMeta) -> Budget | None:

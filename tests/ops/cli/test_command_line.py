@@ -361,11 +361,10 @@ def test_a_port_that_is_none_and_time_that_would_stand_still_are_refused_before_
     assert f"Invalid value for '{words[-2]}': Input should be" in done.stderr
 
 
-@pytest.mark.parametrize("word", ["--metrics", "--health"])
-def test_the_webhook_refuses_ports_that_it_would_not_serve(word: str) -> None:
-    done = kuelog("run", "webhook", word, "8080")
+def test_the_webhook_refuses_a_port_that_it_would_not_serve() -> None:
+    done = kuelog("run", "webhook", "--health", "8080")
     assert done.returncode == 2
-    assert f"{word} has no meaning for the webhook" in " ".join(done.stderr.replace("│", " ").split())
+    assert "--health has no meaning for the webhook" in " ".join(done.stderr.replace("│", " ").split())
 
 
 def test_an_answer_that_can_t_be_written_is_one_message_and_one_that_nobody_reads_is_none() -> None:

@@ -55,6 +55,17 @@ def test_who_waits_for_the_end_of_a_cool_down_preempts_as_soon_as_it_is_over() -
     assert ordered(told) == ["team/low"]
 
 
+def test_who_waits_is_tried_again_when_the_queue_heeds_marks_no_more() -> None:
+    facts = platform(nominal=1, cards=1)
+    told = Story().told(*facts, replace(job("low"), spec=replace(job("low").spec, never_preempt=True)))
+    told.decided()
+    said = told.told(job("high", priority=9)).decided()
+    assert [event.reason for event in said if isinstance(event, AdmissionRefused)] == ["WaitingForQuota"]
+    queue = next(fact for fact in facts if isinstance(fact, ClusterQueueObserved))
+    told.told(replace(queue, preemption=replace(queue.preemption, marks_ignored=True)))
+    assert ordered(told) == ["team/low"]
+
+
 def test_the_end_of_a_protection_is_not_forgotten_by_a_snapshot() -> None:
     told = one_runs(minimum_runtime=60_000)
     told.told(job("high", priority=9)).decided()

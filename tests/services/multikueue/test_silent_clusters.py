@@ -135,3 +135,64 @@ async def test_the_connection_ends_when_a_read_there_is_not_answered() -> None:
         await cluster.over.wait()
         for task in following:
             task.cancel()
+
+
+class Slow(Following):
+    """When each connection was opened is noted; whatever is listed is there at once, and a read takes too long."""
+
+    def __init__(self, clock: ScaledClock) -> None:
+        super().__init__()
+        self.clock, self.times = clock, list[int]()
+
+    async def watch(self, resource: Resource) -> AsyncGenerator[Sight]:
+        del resource
+        self.times.append(self.clock.now())
+        yield Listed([], "1")
+        if len(self.times) > 4:
+            self.over.set()
+        await asyncio.Event().wait()
+
+
+class Shown(AbsentCluster):
+    """The manager's cluster: what the condition Active of the worker came to say."""
+
+    def __init__(self) -> None:
+        self.told = list[str]()
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> JsonObject:
+        del resource, namespace
+        return {"metadata": {"name": name, "resourceVersion": "1"}, "status": {}}
+
+    async def merge(
+        self, resource: Resource, namespace: str, name: str, patch: JsonObject, *, subresource: str = ""
+    ) -> JsonObject:
+        del resource, namespace, name, subresource
+        self.told += [one["message"] for one in patch["status"]["conditions"]]
+        return patch
+
+
+async def test_a_cluster_whose_reads_are_never_answered_in_time_is_connected_again_later_and_later_and_says_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its lists come, so each connection looks well at first."""
+    monkeypatch.setattr(writing, "_PATIENCE_S", 0.6)
+    clock, shown = ScaledClock(20.0), Shown()
+    cluster = Slow(clock)
+    seen, opened = SeenElsewhere(MemoryStream(FACTS), clock, lambda _: ""), Opened(cluster)
+    opened.leads = True
+    connection = ClusterConnection("w1", shown, opened, clock, seen, lambda _: None, opened)
+    connection.want(W1, "multikueue", None)
+    writer = RemoteWriter(AbsentCluster(), clock, {"w1": connection}, seen)
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+        following = [tasks.create_task(connection.run()), tasks.create_task(seen.outbox.run())]
+        while not cluster.over.is_set():
+            if connection.remote is None:
+                await asyncio.sleep(0.01)
+                continue
+            await writer.write(RemotePlan(workload="team/a", origin="multikueue", remove=(("w1", "copy"),)))
+        for task in following:
+            task.cancel()
+    for number, attempts in ((2, 1), (3, 2), (4, 3)):
+        told = f"a request was not answered, on {number} connections in a row; connection attempts: {attempts}, next"
+        assert any(told in one for one in shown.told), "each attempt comes twice as late as the one before"
+    assert cluster.times[4] - cluster.times[3] >= 20_000

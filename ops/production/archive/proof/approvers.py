@@ -15,7 +15,7 @@ from ops.files.reading import rows_in
 from ops.files.run_folder import used
 from ops.files.whole_file import write_whole
 from ops.production.archive.proof.checkpoint import signed_by
-from ops.production.archive.proof.keys import Signer, ring_in, trusted_publics, write_private
+from ops.production.archive.proof.keys import Signer, ring_in, vouching_publics, write_private
 
 APPROVERS = "approvers.json"
 NEEDED = 2
@@ -58,24 +58,41 @@ def add(folder: Path, name: str, public: str) -> Approver:
         fingerprint(public)
     except ValueError as bad:
         raise ApproverRefused(f"{public!r} is no public key: `kuelog bill key FILE` prints it in hex") from bad
-    known = rows_in(folder / APPROVERS, Approver)
-    if any(name == one.name or public == one.public for one in known):
+    counting = approvers_in(folder)
+    if any(name == one.name or public == one.public for one in counting):
         raise ApproverRefused(f"{name} or this key is among the approvers already: one person, one key")
-    signer = Signer(folder, signed=True)
-    fresh = Approver(name=name, public=public, voucher=signer.id)
-    fresh = msgspec.structs.replace(fresh, endorsement=signer.vouch(_text(fresh)))
+    # A row for which nobody vouches any more, of this person or with this key, makes way.
+    rows = rows_in(folder / APPROVERS, Approver)
+    known = [one for one in rows if one in counting or (name != one.name and public != one.public)]
+    fresh = _endorsed(Approver(name=name, public=public), Signer(folder, signed=True))
     with used(folder):
-        write_whole(folder / APPROVERS, msgspec.json.encode((*known, fresh), order="deterministic"))
+        _write(folder, (*known, fresh))
     return fresh
 
 
+def endorse_anew(folder: Path, signer: Signer, counting: tuple[Approver, ...]) -> None:
+    """Have the key in use vouch for those that counted before it was. Raises `Unreadable`, `OSError`."""
+    rows = rows_in(folder / APPROVERS, Approver)
+    if rows:
+        _write(folder, tuple(_endorsed(one, signer) if one in counting else one for one in rows))
+
+
+def _endorsed(one: Approver, signer: Signer) -> Approver:
+    named = msgspec.structs.replace(one, voucher=signer.id)
+    return msgspec.structs.replace(named, endorsement=signer.vouch(approver_text(named)))
+
+
+def _write(folder: Path, rows: tuple[Approver, ...]) -> None:
+    write_whole(folder / APPROVERS, msgspec.json.encode(rows, order="deterministic"))
+
+
 def approvers_in(folder: Path) -> tuple[Approver, ...]:
-    """Those for whom a trusted key of the ring vouches. Raises `Unreadable`."""
-    publics = trusted_publics(ring_in(folder))
+    """Those for whom a trusted key of the ring vouches that is in use. Raises `Unreadable`."""
+    publics = vouching_publics(ring_in(folder))
     return tuple(
         one
         for one in rows_in(folder / APPROVERS, Approver)
-        if one.voucher in publics and signed_by(publics[one.voucher], _text(one), one.endorsement)
+        if one.voucher in publics and signed_by(publics[one.voucher], approver_text(one), one.endorsement)
     )
 
 
@@ -113,7 +130,8 @@ def check_approvals(event: MonthClosed, approvers: tuple[Approver, ...]) -> None
         )
 
 
-def _text(one: Approver) -> bytes:
+def approver_text(one: Approver) -> bytes:
+    """The text by which a key vouches for a person."""
     return f"kuelog approver\n{one.name}\n{one.public}\n{one.voucher}\n".encode()
 
 

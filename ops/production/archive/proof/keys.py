@@ -71,10 +71,18 @@ def ring_in(folder: Path) -> tuple[RingKey, ...]:
     return rows_in(folder / RING, RingKey)
 
 
-def trusted_publics(ring: Sequence[RingKey], pinned: Iterable[str] = ()) -> dict[str, str]:
-    """The public keys of a ring that count, by fingerprint."""
-    problems = KeyTrust(ring, pinned).problems
-    return {key.id: key.public for key in ring if key.id not in problems}
+def vouching_publics(ring: Sequence[RingKey]) -> dict[str, str]:
+    """The public keys of a ring that vouch for others today, by fingerprint: those that count and have endorsed no successor.
+
+    Who has a key that was replaced could endorse whatever they like, and say for none of it when that was.
+    """
+    problems = KeyTrust(ring).problems
+    counting = {key.id: key.public for key in ring if key.id not in problems}
+    return {name: public for name, public in counting.items() if not any(_follows(one, name, public) for one in ring)}
+
+
+def _follows(key: RingKey, name: str, public: str) -> bool:
+    return key.replaces == name and signed_by(public, endorsed_text(key), key.endorsement)
 
 
 class KeyTrust:

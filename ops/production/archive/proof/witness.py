@@ -23,6 +23,7 @@ from events.merkle import SIZE, Frontier, leaf_hash
 from ops.files.reading import Unreadable, json_of
 from ops.files.run_folder import used
 from ops.files.whole_file import write_whole
+from ops.production.archive.proof.approvers import approvers_in, endorse_anew
 from ops.production.archive.proof.checkpoint import Checkpoint, checkpoint_of, signed_by, signed_text
 from ops.production.archive.proof.keys import RING, KeyTrust, Signer, WitnessKeyMissing
 from services.runtime.log_errors import LogGap, LogRegressed
@@ -70,11 +71,14 @@ class HeadWitness:
         return known is not None
 
     def rotate(self) -> str:
-        """A new key from now on; its fingerprint. What the old one had signed goes on to count."""
+        """A new key from now on; its fingerprint. What the old one had signed goes on to count, and for its approvers the new one vouches."""
         with used(self._folder), self._alone():
             self._heads = self._stored()
             self._take_new_key()
+            approvers = approvers_in(self._folder)
             self._signer.rotate({stream: head.sequence for stream, head in self._heads.items()})
+            # Should this be cut off, they count no more until they are added again.
+            endorse_anew(self._folder, self._signer, approvers)
         return self._signer.id
 
     def signed(self, stream: str, checkpoint: Checkpoint) -> Checkpoint:

@@ -279,8 +279,8 @@ def test_prometheus_s_operator_finds_all_who_serve_metrics_behind_one_service_al
         assert service["spec"]["selector"].items() <= template["metadata"]["labels"].items()
         served = {port["name"]: port["containerPort"] for port in template["spec"]["containers"][0]["ports"]}
         assert served.get(port["targetPort"], port["port"]) == port["port"]
-        silent = one["metadata"]["name"] in ("kuelog-webhook", "kuelog-console")
-        assert (port["targetPort"] in served) is not silent, "the visibility API tells as well"
+        silent = one["metadata"]["name"] == "kuelog-console"
+        assert (port["targetPort"] in served) is not silent, "the visibility API and the webhook tell as well"
     given = [one["kind"] for one in yaml.safe_load_all(folders()["alerts_and_boards"]["operator.yaml"])]
     assert given == ["Service", "ServiceMonitor", "PrometheusRule"]
 
@@ -389,6 +389,15 @@ def test_pods_of_one_kind_are_spread_over_zones_and_over_hosts(kind: str) -> Non
         assert zones == "ScheduleAnyway", "a cluster may have fewer zones than there are replicas"
 
 
+def test_argo_cd_makes_the_job_of_the_streams_anew_with_each_sync_beside_all_the_rest() -> None:
+    """It renders every release with the same revision, and no Job can be changed."""
+    [job] = [one for one in every() if one["kind"] == "Job" and one["metadata"]["name"] == "kuelog-streams"]
+    assert job["metadata"]["annotations"] == {
+        "argocd.argoproj.io/hook": "Sync",
+        "argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation",
+    }
+
+
 def test_every_service_is_a_deployment_of_two_with_probes_a_budget_and_no_root() -> None:
     found = {one["metadata"]["name"]: one for one in of("Deployment")}
     assert set(found) == {f"kuelog-{name}" for name in (*SERVICES, "webhook", "visibility", "console", VERIFIER)}
@@ -405,11 +414,7 @@ def test_every_service_is_a_deployment_of_two_with_probes_a_budget_and_no_root()
         assert container["securityContext"]["readOnlyRootFilesystem"] is True
         assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
         ports = {port["name"] for port in container["ports"]}
-        assert (
-            ("metrics" in ports)
-            is ("--metrics" in container["args"])
-            is (name not in ("kuelog-webhook", "kuelog-console"))
-        )
+        assert ("metrics" in ports) is ("--metrics" in container["args"]) is (name != "kuelog-console")
         assert container["livenessProbe"]["httpGet"]["path"] == "/livez"
         assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
         assert container["readinessProbe"]["httpGet"]["port"] in ports

@@ -143,6 +143,12 @@ CASES: dict[str, tuple[Series, Series]] = {
         {BYTES: at(20), LIMIT: at(100), DAYS: at(0.5)},
     ),
     "KuelogCheckpointNotHandedOut": level('kuelog_checkpoint_outstanding{place="p"}', 1, 0),
+    "KuelogCertificateExpires": level(
+        'kuelog_certificate_expires_timestamp_seconds{service="webhook",instance="a"}',
+        END * 60 + 200_000,
+        END * 60 + 300_000,
+    ),
+    "KuelogCertificateNotRenewed": level('kuelog_certificate_not_renewed{service="webhook",instance="a"}', 1, 0),
     "KuelogWitnessOld": level("kuelog_witness_timestamp_seconds", END * 60 - 1000, END * 60 - 100),
     "KuelogSiteAway": level('kuelog_site_connected{site="east"}', 0, 1),
     "KuelogSiteBehind": level('kuelog_site_behind_messages{site="east",stream="LOG_0"}', 1, 0),

@@ -35,6 +35,7 @@ from events.slices import WorkloadSliceReplaced
 from events.topology import PodTopology
 from events.workload import CheckReported, CheckState, CheckStatus, PodsReady, WorkloadDeleted, WorkloadFinished
 from ops.production.fold_positions import FoldPosition, FoldPositions
+from ops.production.listeners.certificate import Certificate
 from ops.production.log.jetstream.capacity import CapacityMetrics, StreamFill
 from ops.production.log.jetstream.copies import CopyState, SiteState
 from ops.production.log.site_copies import SiteCopies
@@ -44,6 +45,7 @@ from ops.production.metrics.alarms import AlarmMetrics
 from ops.production.metrics.budgets import BudgetMetrics
 from ops.production.metrics.builds import BuildMetrics
 from ops.production.metrics.cards import CardMetrics
+from ops.production.metrics.certificates import CertificateMetrics
 from ops.production.metrics.counters.queue_counters import CounterMetrics
 from ops.production.metrics.endpoint import OF_PROCESS, ApartInOpenMetrics, registry_of
 from ops.production.metrics.names import EXPORTED
@@ -186,6 +188,7 @@ def families(story: CountedStory) -> dict[str, Metric]:
         AlarmMetrics(running),
         ServiceMetrics(serving(), POSITIONS),
         VerificationMetrics(verifying),
+        CertificateMetrics(Certificate(), "webhook"),
         CapacityMetrics([StreamFill(stream="LOG_0", bytes=1, limit=2, days=3.0)]),
     ):
         for family in collector.collect():

@@ -209,6 +209,27 @@ def test_an_exporter_that_is_not_there_is_refused_with_what_to_write(environment
         exports(environment)
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "abc"),
+        ("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "-1"),
+        ("OTEL_BSP_SCHEDULE_DELAY", "-3"),
+    ],
+)
+def test_a_variable_that_means_nothing_ends_no_service_and_is_one_line(
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure_logging("warning")
+    monkeypatch.setenv(variable, value)
+    SpanTracer().close()
+    assert capsys.readouterr().err == "", "nothing is exported anyway"
+    monkeypatch.setenv(ENDPOINT, "http://127.0.0.1:9")
+    SpanTracer().close()
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1 and "spans are not exported" in lines[0] and "problem=" in lines[0]
+
+
 def test_without_the_variables_messages_stay_as_they_are_and_appends_have_ids_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

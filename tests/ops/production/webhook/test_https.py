@@ -24,6 +24,7 @@ from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.kubernetes.client import KubeClient, connect
 from ops.production.kubernetes.reflector import Reflector
 from ops.production.listeners.certificate import Certificate
+from ops.production.metrics.certificates import CertificateMetrics
 from ops.production.webhook.certificates import AUTHORITY_LIFE, CERTIFICATE_LIFE, SETTLED, HeldCertificates, renewed
 from ops.production.webhook.configurations import MUTATING, configurations
 from ops.production.webhook.default_local_queues import DefaultLocalQueues
@@ -238,6 +239,52 @@ async def test_a_certificate_that_can_t_be_had_now_is_asked_for_again(
     assert not keeping.done() and shown.shown.is_set()
     for one in (keeping, shown_at_last):
         one.cancel()
+
+
+async def test_a_certificate_that_has_expired_is_no_readiness_and_one_that_is_not_renewed_is_told_before() -> None:
+    clock, shown = Now(), Certificate()
+    made = renewed(None, NAMES, clock.at)
+    assert made is not None
+    files = made.certificate, made.key
+
+    async def source() -> tuple[str, str]:
+        return files
+
+    app = webhook_app(
+        SettingsObserved(),
+        DefaultLocalQueues(Reflector.__new__(Reflector)),
+        ANYWHERE,
+        lambda: True,
+        why_not=lambda: shown.why_not(clock.at),
+        worth_knowing=shown.worth_knowing,
+    )
+
+    async def readiness() -> tuple[int, str]:
+        async with session.get(f"https://127.0.0.1:{port}/readyz", ssl=False) as answer:
+            return answer.status, await answer.text()
+
+    def told(name: str) -> float:
+        [found] = [one for one in CertificateMetrics(shown, "webhook").collect() if one.name == name]
+        return found.samples[0].value
+
+    async with served_webhooks(app, shown, 0, "127.0.0.1") as port, aiohttp.ClientSession() as session:
+        keeping = asyncio.create_task(keep_shown(shown, source, every=0.01))
+        await shown.shown.wait()
+        assert await readiness() == (200, "ok\n") and told("kuelog_certificate_not_renewed") == 0
+        end = told("kuelog_certificate_expires_timestamp_seconds")
+        assert round(end - clock.at / 1000) == CERTIFICATE_LIFE.total_seconds()
+        files = made.certificate, "no key"
+        for _ in range(6_000):
+            if shown.unread:
+                break
+            await asyncio.sleep(0.01)
+        status, text = await readiness()
+        assert status == 200 and "no newer certificate can be had" in text, "the one that is shown is good"
+        assert told("kuelog_certificate_not_renewed") == 1
+        clock.at += int(CERTIFICATE_LIFE.total_seconds() * 1000)
+        status, text = await readiness()
+        assert status == 503 and "the certificate has expired at " in text
+        keeping.cancel()
 
 
 def test_a_key_that_is_locked_by_a_password_is_replaced() -> None:

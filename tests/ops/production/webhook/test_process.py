@@ -65,6 +65,37 @@ async def test_the_webhook_serves_with_a_certificate_that_it_has_made_and_told(t
             assert await process.wait() == 0
 
 
+async def test_a_probe_of_life_is_answered_while_the_api_server_is_away_from_the_start(tmp_path: Path) -> None:
+    """Its certificate is kept by the API server: nothing that is away there is mended by a restart."""
+    kubeconfig, port = tmp_path / "kubeconfig", reserved_port()
+    away = {"cluster": {"server": f"http://127.0.0.1:{reserved_port()}"}, "name": "away"}
+    context = {"context": {"cluster": "away", "user": "u"}, "name": "c"}
+    users = [{"name": "u", "user": {}}]
+    kubeconfig.write_text(
+        yaml.safe_dump({"clusters": [away], "contexts": [context], "users": users, "current-context": "c"})
+    )
+    words = ["run", "webhook", "--kubeconfig", str(kubeconfig), "--port", str(port)]
+    process = await asyncio.create_subprocess_exec(
+        *COMMAND, *words, cwd=ROOT, env={**os.environ, "KUELOG_LOG": "error"}
+    )
+    try:
+        async with aiohttp.ClientSession() as session, asyncio.timeout(120):
+            while True:
+                await asyncio.sleep(0.1)
+                try:
+                    # The kubelet believes any certificate.
+                    async with session.get(f"https://127.0.0.1:{port}/livez", ssl=False) as answer:
+                        assert answer.status == 200
+                except aiohttp.ClientConnectorError:
+                    continue
+                async with session.get(f"https://127.0.0.1:{port}/readyz", ssl=False) as answer:
+                    assert answer.status == 503
+                break
+    finally:
+        process.terminate()
+        assert await process.wait() == 0
+
+
 def test_mistakes_of_the_command_line_are_named() -> None:
     done = kuelog("run", "webhook", "--service", "kuelog-webhook")
     assert done.returncode == 2 and "NAMESPACE/NAME" in done.stderr
