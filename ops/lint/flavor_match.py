@@ -88,7 +88,7 @@ def _queue(job: JsonObject, objects: Objects) -> ClusterQueueObserved | None:
 
 
 def _pods(job: JsonObject) -> PodSet:
-    template = object_at(job, "spec", "template")
+    template = dict(object_at(job, "spec", "template"))
     shape = pod_shape(read(job, ApiJob).spec.template, _TEMPLATE)
     return PodSet(
         name="main", count=1, shape=shape, topology=topology_request(template, PodIndex(), SettingsObserved())

@@ -69,11 +69,11 @@ def barred(
     asked: PodCardRequests,
 ) -> CardRefusal | None:
     """Why a pod may go to no node of a flavor that has cards, such as a taint that nobody tolerates; None where none is ready."""
-    labels = flavor.node_labels.items() if flavor is not None else {}.items()
+    wanted: Mapping[str, str] = flavor.node_labels if flavor is not None else {}
     counted: dict[str, int] = {}
     for name in cards.nodes:
         node = nodes.get(name)
-        if node is not None and labels <= node.labels.items():
+        if node is not None and wanted.items() <= node.labels.items():
             why = suitable.refuses(node)
             counted[why] = counted.get(why, 0) + 1
     if not counted.keys() - {NOT_READY}:
