@@ -89,8 +89,8 @@ REASONS = (
     KnownReason(
         _Q,
         "ExceedsCardCapacity",
-        "no card could hold it even if nothing ran, no node of its flavors is ready and has cards, or HAMi's webhook would refuse its pods",
-        "ask for less memory or cores of a card, or for what HAMi lets in; where no node has cards, compare the flavor's labels with the nodes'",
+        "no card could hold it even if nothing ran, no node of its flavors is ready and has cards or takes its pods (a taint), or HAMi's webhook would refuse its pods",
+        "ask for less memory or cores of a card, or for what HAMi lets in; where no node has cards, compare the flavor's labels with the nodes', and where none takes its pods, their tolerations or those of the flavor with the taints",
     ),
     KnownReason(_Q, "DevicesRefused", "its cards were given to somebody else at the same moment; it is tried again"),
     KnownReason(

@@ -1,5 +1,6 @@
 """Where the log is that a command asks: the options by which a person says so, the same on every command."""
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,10 +11,38 @@ import typer
 
 DEMO = Path(".kuelog/demo")
 
+BUS_VARIABLE, FOLDER_VARIABLE = "KUELOG_NATS", "KUELOG_DATA"
+"""Where the log is when no option says so: a password on a command line is read by everybody on the machine."""
+
+
+def _folder(context: typer.Context, value: Path | None) -> Path | None:
+    """What the environment says counts where no option says where the log is; options come here before it does."""
+    named = value is not None or context.params.get("nats") or context.params.get("archive")
+    folder = os.environ.get(FOLDER_VARIABLE, "")
+    return value if named or os.environ.get(BUS_VARIABLE) or not folder else Path(folder)
+
+
+def _bus(context: typer.Context, value: str) -> str:
+    named = value or context.params.get("data") or context.params.get("archive")
+    return value if named else os.environ.get(BUS_VARIABLE, "")
+
+
 Data = Annotated[
-    Path | None, typer.Option(help="The folder that a run keeps its log and cluster in.", show_default=str(DEMO))
+    Path | None,
+    typer.Option(
+        callback=_folder,
+        help=f"The folder that a run keeps its log and cluster in; {FOLDER_VARIABLE} where nothing is named.",
+        show_default=str(DEMO),
+    ),
 ]
-Bus = Annotated[str, typer.Option(help="A running bus instead of a folder, e.g. nats://127.0.0.1:4222.")]
+Bus = Annotated[
+    str,
+    typer.Option(
+        callback=_bus,
+        help="A running bus instead of a folder, e.g. nats://127.0.0.1:4222; "
+        f"{BUS_VARIABLE} where no folder and no archive is named.",
+    ),
+]
 Archive = Annotated[
     str,
     typer.Option(

@@ -40,6 +40,8 @@ Each command with its options, as `--help` says it; `kubectl kuelog …` is the 
   every column and every line whole, without colours.
 * An answer goes to standard output; errors, warnings and progress go to standard error.
 * A file that is `-` is standard input.
+* Who asks a log by none of `--data`, `--nats` and `--archive` asks the bus that `KUELOG_NATS` names, else the folder that `KUELOG_DATA` names, else
+  `.kuelog/demo`. So no password stands on a command line.
 * An option that is not given is read from the variable that is named with it, several values with spaces between. `KUELOG_BUS_CA` names a file with
   the authority of a [bus in TLS](deploy.md#bus-in-tls), for every command.
 

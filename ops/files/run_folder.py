@@ -55,7 +55,15 @@ class HoldsNoLog(Exception):
     """Nothing has run in the folder."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(f"{folder}: holds no log: run `kuelog demo` first, or name another folder with --data")
+        there = ", ".join(map(str, _logs_beside(folder))) or "another folder"
+        super().__init__(f"{folder}: holds no log: run `kuelog demo` first, or name {there} with --data")
+
+
+def _logs_beside(folder: Path) -> list[Path]:
+    """The folders beside this one that hold a log, such as that of `kuelog up` beside the demo's."""
+    with suppress(OSError):
+        return sorted(one for one in folder.parent.iterdir() if (one / NATS / "jetstream").is_dir())
+    return []
 
 
 class FolderUnusable(Exception):

@@ -15,10 +15,12 @@ from ops.lint.automated_quota import quota_problems
 from ops.lint.claims import ClaimLint
 from ops.lint.configuration import configuration_problems
 from ops.lint.finding import LintFinding, broken_file, finding
+from ops.lint.flavor_match import flavor_problems
 from ops.lint.hosting import hosting_problems
 from ops.lint.identity import doubled, identity_problems
 from ops.lint.job_rules import batch_job_problems
 from ops.lint.pruning import without_field
+from ops.lint.unknown_labels import unknown_label_problems
 from projections.devices.card_config import HAMI, CardConfig, card_config
 from services.jobs.job_change_rules import job_problems
 from services.jobs.kinds.elastic_rules import elastic_problems
@@ -149,9 +151,12 @@ def _nameless_version(value: dict[str, object]) -> list[Problem]:
 def _rules(value: dict[str, object], objects: Objects) -> list[Problem]:
     found = [*crosscheck(value, objects), *validate(value, _SETTINGS)]
     found += [*topology_problems(value, _SETTINGS), *problems_in(value), *batch_job_problems(value)]
+    found += unknown_label_problems(value)
     if named_queue(value) or labels_of(value).get(QUEUE_NAME) == "":
         found += [*job_problems(None, value, _SETTINGS), *elastic_problems(None, value, _SETTINGS)]
     found += [*configuration_problems(value), *quota_problems(value, objects)]
+    if value.get("kind") == "Job":
+        found += flavor_problems(value, objects)
     if value.get("kind") == "Job" and not any(one.code.startswith("Exceeds") for one in found):
         found += hosting_problems(value, objects)
     try:

@@ -7,7 +7,7 @@ from events.quota import StopPolicy
 from projections.budgets.enforcement import EXHAUSTED
 from projections.configuration import Configuration
 from projections.devices.placement.gang import EXCEEDS_CARDS, WAITING_FOR_CARDS
-from projections.devices.placement.refusal import NO_NODE_HAS_CARDS
+from projections.devices.placement.refusal import NO_NODE_HAS_CARDS, NO_NODE_TAKES_IT
 from projections.explanation.words import Explanation
 from projections.flavors.refusal import PLACEMENT_FAILED, WAITING_FOR_QUOTA
 from projections.nodes.affinity import selects
@@ -66,6 +66,10 @@ NO_NODE = (
     "compare spec.nodeLabels of the flavor with the labels of the nodes, and see by `kuelog devices` which nodes are ready and have "
     "reported cards; or ask for a flavor that has some"
 )
+NO_NODE_OF_IT = (
+    "have what the message names changed: a taint wants tolerations of the pods, or spec.tolerations of the flavor, which gives them to all pods "
+    "that it lets in; a cordoned node `kubectl uncordon`; a label or an affinity the pods' own nodeSelector and affinity"
+)
 ELSE = "change what the message names, or have it changed"
 
 
@@ -76,6 +80,8 @@ def fix_of(world: QueueState, workload: Workload, explanation: Explanation) -> s
             return _mend(world, workload, explanation.message)
         case "ExceedsCardCapacity" if no_node_at_all(explanation.message):
             return NO_NODE
+        case "ExceedsCardCapacity" if no_node_takes_it(explanation.message):
+            return NO_NODE_OF_IT
         case "Suspended":
             return _open(world, workload)
         case reason:
@@ -85,6 +91,11 @@ def fix_of(world: QueueState, workload: Workload, explanation: Explanation) -> s
 def no_node_at_all(message: str) -> bool:
     """Whether the flavors that were tried have no node with cards at all: a smaller request would find none either."""
     return NO_NODE_HAS_CARDS in message and message.count("finds no cards") == message.count(NO_NODE_HAS_CARDS)
+
+
+def no_node_takes_it(message: str) -> bool:
+    """Whether nodes with cards are there, and its pods may go to none of them."""
+    return NO_NODE_TAKES_IT in message
 
 
 def fix_for(reason: str) -> str:

@@ -13,7 +13,16 @@ from events.workload import CheckState
 from projections.devices.placement.gang import NOT_EVEN_IDLE
 from projections.devices.registration.node_lock import waited_for
 from projections.explanation.elsewhere import answers, chosen, has_run_in
-from projections.explanation.fixes import ITS_TURN, MEND_CLAIMS, STRICT_FIX, UNREADY, UNWRITTEN, fix_of, no_node_at_all
+from projections.explanation.fixes import (
+    ITS_TURN,
+    MEND_CLAIMS,
+    STRICT_FIX,
+    UNREADY,
+    UNWRITTEN,
+    fix_of,
+    no_node_at_all,
+    no_node_takes_it,
+)
 from projections.explanation.positions import in_turn
 from projections.explanation.read_models import cluster_queue_name, state_of
 from projections.explanation.words import Explanation, QueuePosition, Shortage, Tier
@@ -226,6 +235,9 @@ def _as_refused(quota: QuotaTree, explanation: Explanation, tried: Tried) -> Non
         case "ExceedsCardCapacity" if no_node_at_all(tried.message):
             explanation.tier = Tier.DEVICE
             explanation.waits_for = ("a node of the flavor that is ready and has cards",)
+        case "ExceedsCardCapacity" if no_node_takes_it(tried.message):
+            explanation.tier = Tier.DEVICE
+            explanation.waits_for = ("a node of the flavor that takes its pods",)
         case "NoMatchingFlavor" | "ExceedsCardCapacity" | "Misconfigured" | "TopologyPlacementFailed":
             explanation.tier = Tier.SPEC
         case "ExceedsMaxQuota":

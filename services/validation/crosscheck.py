@@ -11,10 +11,13 @@ from events.selector import LabelSelector, Operator, Requirement
 from projections.devices.card_config import HAMI, CardConfig
 from projections.nodes.affinity import selects
 from services.validation.cards.card_slots import slot_problems
-from services.validation.cards.gpu_jobs import card_sizes, gpu_container_problems
+from services.validation.cards.gpu_jobs import WHOLE_CARD_UNCHARGED, card_sizes, gpu_container_problems, gpu_names
 from services.validation.cards.gpu_rules import gpu_queue_problems
 from services.validation.cards.hami_webhook import hami_problems
 from services.validation.problem import Problem, Severity
+
+_SHOWN = 5
+"""Names of what could be meant that are told."""
 
 
 class Objects:
@@ -201,6 +204,8 @@ def _job(value: JsonObject, objects: Objects) -> list[Problem]:
     template = object_at(spec, "template")
     pod = object_at(template, "spec")
     cards = gpu_container_problems(pod, "spec.template.spec", sizes, objects.config)
+    if not _counts_parts_of_cards(queue, meta.get("namespace"), objects):
+        cards = [one for one in cards if one.code != WHOLE_CARD_UNCHARGED]
     namespace = objects.find("Namespace", str(meta.get("namespace") or "default"))
     return [
         *found,
@@ -209,6 +214,16 @@ def _job(value: JsonObject, objects: Objects) -> list[Problem]:
         *slot_problems(pod, "spec.template.spec", nodes, objects.config),
         *hami_problems(template, "spec.template", cards, objects.config, namespace=namespace),
     ]
+
+
+def _counts_parts_of_cards(queue: str | None, namespace: str | None, objects: Objects) -> bool:
+    """Whether the queue of a job has quota for memory or cores of cards; taken so where it is not at hand."""
+    local = objects.find("LocalQueue", f"{namespace or 'default'}/{queue}")
+    cluster_queue = objects.find("ClusterQueue", str(object_at(local, "spec").get("clusterQueue")))
+    names = gpu_names(objects.config)
+    parts = {names.memory, names.cores, names.percent}
+    groups = objects_at(cluster_queue, "spec", "resourceGroups")
+    return cluster_queue is None or any(parts & set(array_at(group, "coveredResources")) for group in groups)
 
 
 def _queue_of_job(queue: str | None, namespace: str | None, objects: Objects) -> list[Problem]:
@@ -228,15 +243,24 @@ def _queue_of_job(queue: str | None, namespace: str | None, objects: Objects) ->
                 severity=Severity.WARNING,
             )
         ]
+    home = f"{namespace or 'default'}/"
+    here = [key.removeprefix(home) for key in sorted(queues) if key.startswith(home)]
     return [
         Problem(
             field=f"metadata.labels.{QUEUE_NAME}",
             code="LocalQueueNotFound",
             what=f"there is no LocalQueue {queue} in namespace {namespace or 'default'}",
             consequence="the job waits for ever",
-            instead=f"one of {', '.join(sorted(queues))}",
+            # The label holds a name alone, of a queue in the namespace of the job.
+            instead=f"one of {', '.join(here)}"
+            if here
+            else f"a LocalQueue in that namespace; there are {_some(sorted(queues))}",
         )
     ]
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
 def _classes(labels: JsonMapping, pod: JsonMapping, objects: Objects) -> list[Problem]:

@@ -255,9 +255,11 @@ def warn(ledger: Ledger, found: Bill, read: LogRead, window: Window, *, cluster:
             "most; they count where those around them are",
             highlight=False,
         )
-    if window.until > max(ledger.at, read.last) + 1:
+    # What was entered later is on the log, too, and says nothing about cards.
+    if window.until > ledger.at + 1:
         stderr.print(
-            f"note: {of}the log ends at {tables.moment(ledger.at)}: what comes later will be added to this period"
+            f"note: {of}the cluster was last heard of at {tables.moment(ledger.at)}: what goes on is counted up to then, and what comes later "
+            "will be added to this period"
         )
     return wrong
 

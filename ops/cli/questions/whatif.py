@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from events.event import Millis
+from events.quantity import units_per_one
 from events.timestamp import format_timestamp
 from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource
@@ -115,7 +116,13 @@ def show_comparison(found: Comparison, fork: Fork, console: Console) -> None:
     console.print(table)
     use = FittingTable(_USE_COLUMNS, "Used on average")
     for row in found.use:
-        use.add(row.queue, row.flavor, row.resource, _thousandths(row.before), _thousandths(row.after))
+        use.add(
+            row.queue,
+            row.flavor,
+            row.resource,
+            used_on_average(row.resource, row.before),
+            used_on_average(row.resource, row.after),
+        )
     console.print(use)
     words = (
         f"preemptions {found.preemptions_before} → {found.preemptions_after}; never admitted "
@@ -196,6 +203,16 @@ _MINUTE = 60
 
 def _arrow(before: Millis, after: Millis) -> str:
     return span(before) if before == after else f"{span(before)} → {span(after)}"
+
+
+def used_on_average(resource: str, thousandths: int) -> str:
+    """Thousandths of a resource's own units as people read them: cores, GiB, pieces."""
+    if resource in _OF_BYTES:
+        return f"{_thousandths(thousandths >> 30)} Gi"
+    return _thousandths(thousandths // units_per_one(resource))
+
+
+_OF_BYTES = frozenset({"memory", "ephemeral-storage"})
 
 
 def _thousandths(amount: int) -> str:

@@ -27,7 +27,7 @@ from projections.devices.holdings.card_holdings import CardHoldings
 from projections.devices.holdings.namespace_cards import emptied, limits_of, with_placements
 from projections.devices.namespace_quota import Limits, lets_in
 from projections.devices.placement.ranking import rank
-from projections.devices.placement.refusal import asked_text, refusal
+from projections.devices.placement.refusal import asked_text, barred, refusal
 from projections.devices.placement.suitability import NodeSuitability
 from projections.devices.requests.card_requests import PodCardRequests, pod_card_requests
 from projections.devices.vendors.vendor import NodeScoring
@@ -309,7 +309,11 @@ def _refused(
     if not _lets_in(now, asked):
         return _over_quota(asked, index, emptied(limits))
     names = sorted(_suitable(cards, nodes, gang))
-    refused = refusal(cards, names, asked.each, _pod(asked, "", now), _pod(asked, "", emptied(limits)))
+    refused = None
+    if not names:
+        refused = barred(cards, nodes, gang.flavor, NodeSuitability(gang.pod_set.shape, gang.flavor), asked.each)
+    if refused is None:
+        refused = refusal(cards, names, asked.each, _pod(asked, "", now), _pod(asked, "", emptied(limits)))
     where = f"flavor {gang.flavor.name}" if gang.flavor is not None else "any flavor"
     return Placed(
         pod_set=gang.pod_set.name,

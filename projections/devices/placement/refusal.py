@@ -1,15 +1,18 @@
 """Why no node takes a pod, in numbers: asked, largest free piece, sum free, and the reasons of the cards."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
 from events.card import Card, CardRequest
+from events.device import NodeObserved
+from events.quota import FlavorObserved
 from projections.devices.card_use import NodeCards
 from projections.devices.fit.node_summary import NodeSummary, summarized
 from projections.devices.fit.pod_fit import Asking, fit_asking
 from projections.devices.holdings.card_holdings import CardHoldings
+from projections.devices.placement.suitability import NOT_READY, NodeSuitability
 from projections.devices.requests.card_requests import PodCardRequests
 from projections.devices.vendors.table import BY_WORD
 from projections.devices.vendors.vendor import is_card_of
@@ -21,6 +24,9 @@ Containers = Sequence[Sequence[CardRequest]]
 
 NO_NODE_HAS_CARDS = "no node has cards"
 """Of a flavor: no node that is ready bears its labels and has reported cards."""
+NO_NODE_TAKES_IT = "take no such pod"
+"""Of a flavor: nodes bear its labels and have reported cards, and the pod may go to none of them."""
+_REASONS_TOLD = 3
 
 
 class CardRefusal(msgspec.Struct, frozen=True):
@@ -53,6 +59,30 @@ def refusal(
     )
     message = f"asked {asked_text(asked.containers)}; {_largest(cards, names, asked.containers)}; {len(names)} node(s){looked_at}: {codes}"
     return CardRefusal(ever, message)
+
+
+def barred(
+    cards: CardHoldings,
+    nodes: Mapping[str, NodeObserved],
+    flavor: FlavorObserved | None,
+    suitable: NodeSuitability,
+    asked: PodCardRequests,
+) -> CardRefusal | None:
+    """Why a pod may go to no node of a flavor that has cards, such as a taint that nobody tolerates; None where none is ready."""
+    wanted: Mapping[str, str] = flavor.node_labels if flavor is not None else {}
+    counted: dict[str, int] = {}
+    for name in cards.nodes:
+        node = nodes.get(name)
+        if node is not None and wanted.items() <= node.labels.items():
+            why = suitable.refuses(node)
+            counted[why] = counted.get(why, 0) + 1
+    if not counted.keys() - {NOT_READY}:
+        return None
+    told = sorted(counted.items(), key=lambda one: (-one[1], one[0]))
+    codes = ", ".join(f"{times} {why}" for why, times in told[:_REASONS_TOLD])
+    more = ", ..." if len(told) > _REASONS_TOLD else ""
+    how_many = f"{sum(counted.values())} node(s) with cards"
+    return CardRefusal(False, f"asked {asked_text(asked.containers)}; {how_many} {NO_NODE_TAKES_IT}: {codes}{more}")
 
 
 def asked_text(requests: Containers) -> str:

@@ -5,6 +5,8 @@ from events.pod_set import PodShape
 from events.quota import FlavorObserved
 from projections.nodes.affinity import first_untolerated, meets
 
+NOT_READY = "not ready"
+
 
 class NodeSuitability:
     """What a shape and the flavor that was chosen for it ask of nodes, put together once."""
@@ -21,7 +23,7 @@ class NodeSuitability:
     def refuses(self, node: NodeObserved) -> str:
         """Why pods of the shape may not go to the node; empty if they may."""
         if not node.ready:
-            return "not ready"
+            return NOT_READY
         if node.unschedulable:
             return "cordoned"
         for key, value in self._labels.items():

@@ -18,6 +18,8 @@ from services.validation.problem import Problem, warning
 WASTED = 3
 """A fit is poor when more than one part in so many of a card's memory stays unused."""
 
+WHOLE_CARD_UNCHARGED = "WholeCardUncharged"
+
 
 class GpuNames(msgspec.Struct, frozen=True, kw_only=True):
     """By which names cards of NVIDIA are asked for, and how many containers share one."""
@@ -166,7 +168,7 @@ def _without_card(asked: JsonMapping, field: str, names: GpuNames) -> list[Probl
 def _whole_card(field: str, names: GpuNames) -> Problem:
     return warning(
         field,
-        "WholeCardUncharged",
+        WHOLE_CARD_UNCHARGED,
         f"{names.count} without {names.memory.partition('/')[2]}",
         "HAMi gives whole cards to this container alone, while quota of gpumem and gpucores is charged nothing",
         f"{names.memory} and {names.cores} as they are needed",

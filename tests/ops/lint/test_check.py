@@ -488,3 +488,27 @@ def test_a_topology_annotation_that_cannot_be_meant_is_told_at_its_line(tmp_path
 
 def an(kind: str, name: str, spec: JsonObject) -> JsonObject:
     return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def test_whole_cards_are_no_matter_where_the_queue_counts_nothing_but_cards(tmp_path: Path) -> None:
+    queue = QUEUE + (
+        "  resourceGroups: [{coveredResources: [%s], flavors: [{name: f, resources: [%s]}]}]\n---\n"
+        "apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nmetadata: {name: lq, namespace: a}\nspec: {clusterQueue: q}\n---\n"
+    )
+    cards, parts = "nvidia.com/gpu", "nvidia.com/gpu, nvidia.com/gpumem"
+    for covered, expected in ((cards, False), (parts, True)):
+        quotas = ", ".join(f"{{name: {one}, nominalQuota: 8}}" for one in covered.split(", "))
+        told = codes(tmp_path, queue % (covered, quotas) + job("nvidia.com/gpu: 1", QUEUED))
+        assert ("WholeCardUncharged" in [code for _, code, _ in told]) is expected
+
+
+def test_a_queue_that_is_not_there_is_answered_with_those_of_the_jobs_own_namespace(tmp_path: Path) -> None:
+    door = "apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nmetadata: {{name: {}, namespace: {}}}\nspec: {{clusterQueue: q}}\n---\n"
+    doors = "".join(door.format("main", f"team-{one}") for one in "bcdefgh")
+    path = tmp_path / "it.yaml"
+    path.write_text(doors + job("cpu: 1", QUEUED))
+    (found,) = lint([path])
+    assert found.code == "LocalQueueNotFound"
+    assert found.instead.endswith("team-b/main, team-c/main, team-d/main, team-e/main, team-f/main and 2 more")
+    path.write_text(doors + door.format("own", "a") + job("cpu: 1", QUEUED))
+    assert [one.instead for one in lint([path])] == ["one of own"]

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from events.control import ObjectProblem, ObjectRefused, ObjectRemoved
 from events.device import NodeObserved
 from events.quota import LimitRangeItem, LimitRangeObserved, LocalQueueObserved, StopPolicy
-from events.selector import LabelSelector
+from events.selector import Effect, LabelSelector, Taint
 from projections.explanation.words import Tier
 from tests.ops.queries.test_held_up import told
 from tests.stories.small_world import Story, job, platform, queue
@@ -48,6 +48,17 @@ def test_whose_flavor_has_no_node_is_not_told_to_ask_for_less(node: NodeObserved
     assert (found.tier, found.reason) == (Tier.DEVICE, "ExceedsCardCapacity")
     assert found.waits_for == ("a node of the flavor that is ready and has cards",)
     assert found.fix.startswith("compare spec.nodeLabels of the flavor with the labels of the nodes")
+
+
+def test_whose_pods_no_node_of_the_flavor_takes_is_told_why_and_not_to_compare_labels() -> None:
+    tainted = NodeObserved(name="n1", labels={"card": "v100"}, taints=(Taint(key="gpu", effect=Effect.NO_SCHEDULE),))
+    story = Story().told(*platform(), tainted, job("a"))
+    story.decided()
+    found = told(story, "a")
+    assert (found.tier, found.reason) == (Tier.DEVICE, "ExceedsCardCapacity")
+    assert found.message.endswith("1 node(s) with cards take no such pod: 1 taint gpu is not tolerated")
+    assert found.waits_for == ("a node of the flavor that takes its pods",)
+    assert "spec.tolerations of the flavor" in found.fix
 
 
 def test_who_waits_for_a_stopped_queue_is_told_that_it_goes_on_once_that_is_resumed() -> None:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from events.json_object import JsonObject
 from ops.cli.main import app
-from ops.production.deploy.chart import NAMESPACE
+from ops.production.deploy.chart import CHOICES, NAMESPACE, manifests
 from tests.ops.production.deploy.test_manifests import helm, needs_helm, our_chart
 
 
@@ -125,3 +125,12 @@ def test_who_reads_the_configuration_starts_anew_with_another_one_and_nobody_els
     )
     assert before == same
     assert {name for name in before if before[name] != after[name]} == {"kuelog-watcher", "kuelog-webhook"}
+
+
+def test_all_but_the_definitions_can_be_taken_away() -> None:
+    """With a definition go all of its objects: docs/adopt.md has people delete the manifests of these values."""
+    kept = {**CHOICES, "crds": {**CHOICES["crds"], "install": False}}
+    kinds, all_kinds = (
+        {str(one["kind"]) for found in manifests(choices).values() for one in found} for choices in (kept, CHOICES)
+    )
+    assert all_kinds - kinds == {"CustomResourceDefinition"}

@@ -95,6 +95,11 @@ def test_a_wrong_clock_is_a_finding(tmp_path: Path) -> None:
     assert code == 1 and "FACTS 11 of watcher has a time that is wrong by 3599990 ms: set the clock" in warned
 
 
+def test_up_to_when_what_goes_on_is_counted_is_said_also_where_prices_were_entered_later(priced: str) -> None:
+    code, _, warned = told("bill", "--data", priced)
+    assert "note: the cluster was last heard of at" in warned and "what goes on is counted up to then" in warned, code
+
+
 def told(*words: str) -> tuple[int, str, str]:
     done = kuelog(*words)
     assert "Traceback" not in done.stderr

@@ -4,9 +4,11 @@ import pytest
 from msgspec.structs import replace
 
 from events.card import Card, CardShare
-from events.device import CardQuotaObserved, DevicesRegistered, PodPlacement
+from events.device import CardQuotaObserved, DevicesRegistered, NodeObserved, PodPlacement
 from events.device_config import DeviceConfigObserved
 from events.pod_set import ContainerShape, PodSet, PodShape
+from events.quota import FlavorObserved
+from events.selector import Effect, Taint
 from projections.devices.card_config import HAMI, card_config
 from projections.devices.holdings.namespace_cards import limits_of
 from projections.devices.placement.gang import (
@@ -49,6 +51,18 @@ def test_what_no_card_holds_even_when_idle_is_told_apart_from_waiting() -> None:
         "cores each; largest free piece 32768 MiB on one card of 32768 MiB, 32768 MiB free in sum; "
         "1 node(s): 1 CardInsufficientMemory"
     )
+
+
+def test_nodes_with_cards_that_take_no_such_pod_are_told_with_why_and_not_as_if_there_were_none() -> None:
+    fleet = Fleet(n1=[card("a")], n2=[card("b")], n3=[card("c")], n4=[card("d")])
+    v100, taint = {"card": "v100"}, (Taint(key="gpu", effect=Effect.NO_SCHEDULE),)
+    fleet.nodes["n1"] = fleet.nodes["n2"] = NodeObserved(name="n1", labels=v100, taints=taint)
+    fleet.nodes["n3"] = NodeObserved(name="n3", labels=v100, unschedulable=True)
+    fleet.nodes["n4"] = NodeObserved(name="n4", labels={"card": "a100"})
+    asked = replace(gang(1, container(gpu=1)), flavor=FlavorObserved(name="v100", node_labels=v100))
+    placed = place(fleet.cards, fleet.nodes, [asked], fleet.trail)
+    assert placed.reason == EXCEEDS_CARDS
+    assert placed.message.endswith("; 3 node(s) with cards take no such pod: 2 taint gpu is not tolerated, 1 cordoned")
 
 
 def test_of_a_card_that_holds_more_than_it_has_nothing_is_free() -> None:
