@@ -104,6 +104,9 @@ OBJECT = {
         true("Evicted", "Preempted", "by Kueue", since=LATER),
         held=THERE,
     ),
+    "let in by the log, evicted since, still running": shown(
+        *let_in(MINUTE * 60, THERE).conditions, true("Evicted", "Preempted", "by Kueue", since=LATER), held=THERE
+    ),
     "admitted by a clock behind ours": let_in(MINUTE, THERE),
     "what the log said itself": let_in(MINUTE * 60, THERE),
     "what the log said itself, and its pods are ready": shown(
@@ -134,6 +137,7 @@ TAKEN = {
     "admitted with another count": Stands("f 1000", admitted=True, evicted=False, line=""),
     "admitted by a clock behind ours": Stands("g 2000", admitted=True, evicted=False, line=""),
     "evicted": PUT_BACK,
+    "let in by the log, evicted since, still running": Stands("g 2000", admitted=True, evicted=True, line=""),
     "evicted, still running": Stands("g 2000", admitted=True, evicted=True, line=""),
 }
 KEPT = {
@@ -208,6 +212,26 @@ def test_an_eviction_that_kueue_has_begun_is_decided_anew_and_ends_when_the_pods
     room.tell(DecisionApplied(workload=KEY, partition="LOG_0", sequence=decided))
     room.tell(PodsGone(workload=KEY, decision=f"LOG_0/{decided}"))
     assert room.step() == [QuotaReleased(workload=KEY, reason="Preempted", message="by Kueue")]
+
+
+def test_an_eviction_is_decided_anew_with_its_cause_and_only_where_pods_of_a_job_may_run() -> None:
+    stops = (
+        true("QuotaReserved", "QuotaReserved", since=LATER - 1),
+        true("Evicted", "DeactivatedDueToAdmissionCheck", "by Kueue", since=LATER),
+    )
+    runs = shown(*stops, true("Admitted", "Admitted", since=LATER - 1), held=HERE)
+    anew = EvictionOrdered(workload=KEY, reason="Deactivated", cause="AdmissionCheck", message="by Kueue")
+    free = QuotaReleased(workload=KEY, reason="DeactivatedDueToAdmissionCheck", message="by Kueue")
+    of_no_job = WorkloadSubmitted(workload=KEY, uid="j", created_at=0, spec=TWO)
+    for log, status, decided in (
+        (ADMITTED, runs, [anew]),
+        (ADMITTED, shown(*stops, held=HERE), [free]),
+        ((of_no_job, *ADMITTED[1:]), runs, []),
+    ):
+        room = Room().tell(*log)
+        room.at = MINUTE * 120
+        room.tell(DecidedElsewhere(workload=KEY, version=9, status=status))
+        assert room.step() == decided
 
 
 def test_of_an_eviction_of_ours_whose_pods_were_gone_nothing_counts_for_the_one_that_kueue_has_begun() -> None:
