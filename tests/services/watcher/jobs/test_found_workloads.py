@@ -385,13 +385,13 @@ def test_of_two_slices_the_one_that_is_to_be_replaced_comes_first_whatever_they_
         ("team/job-j-first", ""),
         ("team/job-j-a", "team/job-j-first"),
     ]
-    later, grown = slice_of_kueue("job-j-first", count=2, given=2), slice_of_kueue("job-j-a", count=4, given=4)
+    later, grown = slice_of_kueue("job-j-a", count=2, given=2), slice_of_kueue("job-j-first", count=4, given=4)
     later["metadata"]["creationTimestamp"] = "2026-01-01T00:05:00Z"
     view = View()
     view.see("Workload", later)
     view.see("Workload", grown)
     told = [one for one in view.see("Job", elastic(4)) if isinstance(one, WorkloadSubmitted)]
-    assert [one.workload for one in told] == ["team/job-j-a", "team/job-j-first"], "the older one"
+    assert [one.workload for one in told] == ["team/job-j-first", "team/job-j-a"], "the older one"
 
 
 def test_of_a_slice_that_has_become_smaller_under_kueue_what_is_left_is_taken_over() -> None:
