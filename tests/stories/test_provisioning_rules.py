@@ -136,8 +136,9 @@ def test_who_holds_quota_is_asked_for_under_kueue_s_name_and_waits() -> None:
 
 def test_a_name_that_is_too_long_ends_in_a_digest() -> None:
     name = request_name("w" * 200, "c" * 60, 12)
-    assert len(name) == 253 and name.startswith("w" * 200 + "-" + "c" * 46)
+    assert name == f"{'w' * 200}-{'c' * 46}-a9bed", "five digits of the SHA-1 of all of it"
     assert name != request_name("w" * 200, "c" * 60, 13)
+    assert request_name("w" * 200, "c" * 43, 12) == f"{'w' * 200}-{'c' * 43}-12", "no longer than it may be"
 
 
 def test_it_is_told_when_nodes_are_expected_and_let_in_when_they_are_there() -> None:

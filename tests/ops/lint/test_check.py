@@ -122,6 +122,10 @@ def test_a_pod_that_asks_for_more_shares_than_any_node_has_slots_for_is_told_onc
     assert codes(tmp_path, node + of_containers(4, ASKS.format(2, 2000))) == []
     wanted = [("error", "ExceedsCardSlots", f"{LIMITS}.nvidia.com/gpu")]
     assert codes(tmp_path, node + of_containers(5, ASKS.format(2, 2000))) == wanted, "the containers share a node"
+    larger, smaller = (registered(cards, 16000, 4).replace("name: n\n", f"name: n{cards}\n") for cards in (3, 1))
+    for nodes in (larger + smaller, smaller + larger):
+        assert codes(tmp_path, nodes + of_containers(6, ASKS.format(2, 2000))) == []
+        assert codes(tmp_path, nodes + of_containers(7, ASKS.format(2, 2000))) == wanted
 
 
 def platform_of(*labels: str) -> str:
@@ -174,10 +178,20 @@ def test_a_job_that_no_node_of_its_flavors_can_ever_host_is_told_with_what_they_
         assert "n-other" not in one.what and "of large, small" in one.what
 
 
+def test_a_node_hosts_just_as_much_as_it_can_allocate(tmp_path: Path) -> None:
+    def told(cpu: int) -> bool:
+        node = of_pool("small", 8).replace("status: {", "status: {capacity: {cpu: 16}, ")
+        return bool(codes(tmp_path, platform_of("small") + node + job(f"cpu: {cpu}", QUEUED)))
+
+    assert [told(cpu) for cpu in (8, 9)] == [False, True]
+
+
 def test_cards_that_are_too_small_on_every_node_are_told_with_the_reasons_of_the_cards(tmp_path: Path) -> None:
     node = registered(cards=2, memory=16000, split=4)
     (found,) = codes(tmp_path, node + of_containers(3, ASKS.format(1, 12000)))
     assert found == ("error", "NoNodeCanHost", "spec.template.spec.containers")
+    (told,) = lint([tmp_path / "it.yaml"])
+    assert "n: 2/2 CardInsufficientMemory" in told.what
 
 
 def test_a_quota_is_compared_with_the_cards_that_the_nodes_of_its_flavor_have_registered(tmp_path: Path) -> None:

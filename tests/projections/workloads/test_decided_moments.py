@@ -96,6 +96,14 @@ def test_what_the_log_has_never_decided_counts() -> None:
     assert folds.holds == (False, False)
 
 
+def test_what_was_taken_over_once_takes_nothing_when_it_is_told_again() -> None:
+    folds = Folds()
+    folds.hear(elsewhere(90), QUEUED, RESERVED, ADMITTED)
+    assert folds.holds == (True, True)
+    folds.hear(elsewhere(90))
+    assert folds.holds == (True, True)
+
+
 def test_once_the_object_shows_the_last_reservation_what_was_decided_before_it_is_forgotten() -> None:
     folds = Folds()
     folds.hear(DecisionApplied(workload=KEY, partition="LOG_0", sequence=3, version=4), elsewhere(2))

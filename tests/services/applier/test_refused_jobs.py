@@ -42,6 +42,10 @@ async def test_a_job_that_runs_and_is_not_understood_is_stopped_unless_it_was_le
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert [await is_suspended(cluster, one.name) for one in refused] == [True, False, False, False, False]
+    events = cluster.resources.store.of("events").values()
+    (told,) = [one for one in events if one["reason"] == "Stopped"]
+    assert told["involvedObject"]["name"] == "free"
+    assert told["message"].startswith("It runs and can't be admitted: ")
 
 
 async def test_a_job_that_runs_while_its_owner_waits_is_suspended_as_long_as_that_is() -> None:

@@ -21,8 +21,13 @@ def told(problems: list[Problem]) -> list[tuple[str, str]]:
 
 def queue(resources: list[JsonObject] | None = None, **spec: Any) -> JsonObject:
     quotas = [{"name": "cpu", "nominalQuota": 9}] if resources is None else resources
-    group = {"coveredResources": ["cpu"], "flavors": [{"name": "x86", "resources": quotas}]}
-    return an("ClusterQueue", spec={"namespaceSelector": {}, "resourceGroups": [group], **spec})
+    own = {"coveredResources": ["cpu"], "flavors": [{"name": "x86", "resources": quotas}]}
+    return an("ClusterQueue", spec={"namespaceSelector": {}, "resourceGroups": [own], **spec})
+
+
+def group(flavor: str, resource: str) -> JsonObject:
+    quotas = [{"name": resource, "nominalQuota": 1}]
+    return {"coveredResources": [resource], "flavors": [{"name": flavor, "resources": quotas}]}
 
 
 def pods(*sets: JsonObject, **spec: Any) -> JsonObject:
@@ -74,6 +79,26 @@ def test_a_plain_queue_is_fine() -> None:
         (
             queue([{"name": "cpu", "nominalQuota": 1}, {"name": "memory", "nominalQuota": 1}]),
             [("ResourceNotCovered", f"{QUOTA}[1].name")],
+        ),
+        (
+            queue([{"name": "cpu", "nominalQuota": 1, "lendingLimit": 1}]),
+            [("Invalid", f"{QUOTA}[0].lendingLimit")],
+        ),
+        (
+            queue([{"name": "cpu", "nominalQuota": 1, "borrowingLimit": -1}], cohortName="c"),
+            [("Invalid", f"{QUOTA}[0].borrowingLimit")],
+        ),
+        (
+            queue(resourceGroups=[group("a", "cpu"), group("b", "cpu")]),
+            [("Duplicate", "spec.resourceGroups[1].coveredResources[0]")],
+        ),
+        (
+            queue(resourceGroups=[group("a", "cpu"), group("a", "memory")]),
+            [("Duplicate", "spec.resourceGroups[1].flavors[0].name")],
+        ),
+        (
+            an("Cohort", spec={"resourceGroups": [group("a", "cpu"), group("a", "memory")]}),
+            [("Duplicate", "spec.resourceGroups[1].flavors[0].name")],
         ),
         (queue(queueingStrategy="Fastest"), [("NotSupported", "spec.queueingStrategy")]),
         (queue(fairSharing={"weight": "-1"}), [("Invalid", "spec.fairSharing")]),
@@ -256,6 +281,25 @@ def test_a_name_that_is_empty_stands_for_none() -> None:
     assert validate(an("Cohort", spec={"parentName": ""}), SETTINGS) == []
     assert validate(an("ResourceFlavor", spec={"topologyName": ""}), SETTINGS) == []
     assert validate(pods({}, queueName=""), SETTINGS) == []
+    concurrent = SettingsObserved(gates={"ConcurrentAdmission": True})
+    migration = {"constraints": {"lastAcceptableFlavorName": ""}}
+    assert validate(queue(concurrentAdmissionPolicy={"migration": migration}), concurrent) == [], (
+        "nor does it say a mode"
+    )
+    assert validate(queue(concurrentAdmissionPolicy={}), concurrent) == []
+
+
+def test_a_limit_of_just_as_much_as_there_is_and_a_quota_of_nothing_are_fine() -> None:
+    quotas = [{"name": "cpu", "nominalQuota": 1, "lendingLimit": 1, "borrowingLimit": 0}]
+    assert validate(queue(quotas, cohortName="c"), SETTINGS) == []
+    assert validate(queue([{"name": "cpu", "nominalQuota": 0}]), SETTINGS) == []
+    lends = {**group("a", "cpu"), "flavors": [{"name": "a", "resources": [{**quotas[0], "lendingLimit": 2}]}]}
+    cohort = an("Cohort", spec={"parentName": "c", "resourceGroups": [lends]})
+    assert validate(cohort, SETTINGS) == [], "members lend, too"
+    borrows = {"borrowWithinCohort": {"policy": "LowerPriority"}, "reclaimWithinCohort": "Any"}
+    assert validate(queue(preemption=borrows), SETTINGS) == []
+    assert validate(queue(preemption={"borrowWithinCohort": {"policy": "Never"}}), SETTINGS) == []
+    assert validate(an("ResourceFlavor", spec={"nodeLabels": {f"l{index}": "a" for index in range(8)}}), SETTINGS) == []
 
 
 def test_a_value_from_a_closed_list_is_answered_with_the_list() -> None:
@@ -323,6 +367,29 @@ def test_a_workload_stays_in_its_queue_while_it_holds_quota() -> None:
     assert told(validate_update(reserved(), reserved(queueName="b"), SETTINGS)) == [("Invalid", "spec.queueName")]
 
 
+def test_a_workload_keeps_its_pod_sets_its_queue_and_the_kind_of_its_class_while_it_holds_quota_and_no_longer() -> None:
+    one, other = {"name": "main", "count": 2}, {"name": "main", "count": 3}
+    plain = {"group": "g", "kind": "PriorityClass", "name": "a"}
+    changes: list[tuple[JsonObject, JsonObject, str]] = [
+        ({"podSets": [one]}, {"podSets": [other]}, "spec.podSets.0"),
+        ({"podSets": [one]}, {"podSets": [one, {"name": "more"}]}, "spec.podSets"),
+        ({"queueName": "a"}, {"queueName": "b"}, "spec.queueName"),
+        ({"priorityClassRef": plain}, {}, "spec.priorityClassRef"),
+        ({}, {"priorityClassRef": plain}, "spec.priorityClassRef"),
+        (
+            {"priorityClassRef": plain},
+            {"priorityClassRef": {**plain, "kind": "WorkloadPriorityClass"}},
+            "spec.priorityClassRef.kind",
+        ),
+    ]
+    for before, after, field in changes:
+        old, new = ({"podSets": [one], "priority": 0, **spec} for spec in (before, after))
+        changed = validate_update(reserved(**old), reserved(**new), SETTINGS)
+        assert field in [each.field for each in changed if each.what == "field is immutable"], field
+        waits = validate_update(an("Workload", spec=old), an("Workload", spec=new), SETTINGS)
+        assert not [each for each in waits if each.what == "field is immutable"], field
+
+
 @pytest.mark.parametrize(("after", "wrong"), [("a", []), ("", []), ("b", [("Invalid", "status.clusterName")])])
 def test_a_workload_stays_in_its_cluster_until_it_is_in_none(after: str, wrong: list[tuple[str, str]]) -> None:
     def in_cluster(name: str) -> JsonObject:
@@ -361,6 +428,9 @@ def test_a_check_for_a_flavor_that_the_queue_has_not_is_refused_when_it_is_new_a
     assert told(validate(stored, SETTINGS)) == wrong
     assert told(validate_update(stored, of("elsewhere", "2"), SETTINGS)) == []
     assert told(validate_update(stored, of("nowhere"), SETTINGS)) == wrong
+    grown = [*stored["spec"]["resourceGroups"], group("more", "memory")]
+    with_more = {**stored, "spec": {**stored["spec"], "resourceGroups": grown}}
+    assert told(validate_update(stored, with_more, SETTINGS)) == wrong, "its flavors change"
     strict = SettingsObserved(gates={"RejectUpdatesToCQWithInvalidOnFlavors": True})
     assert told(validate_update(stored, of("elsewhere", "2"), strict)) == wrong
 

@@ -17,6 +17,13 @@ def test_a_field_that_nobody_knows_is_refused(field: str) -> None:
     assert problem(**{field: ["batch/job"]}) == f"integrations: Object contains unknown field `{field}`"
 
 
+def test_kinds_are_known_or_of_the_form_by_which_somebody_else_s_are_named() -> None:
+    assert problem(frameworks=["batch/jobs"]).startswith("frameworks: batch/jobs is not known; there are ")
+    for name in ("Sweep", "Sweep.v1"):
+        wanted = f"externalFrameworks: {name} is not of the form Kind.version.group"
+        assert problem(externalFrameworks=[name]) == wanted
+
+
 @pytest.mark.parametrize("options", [{}, None, {"podSelector": {"matchLabels": {"a": "b"}}}])
 def test_options_for_pods_are_taken_and_mean_nothing_as_to_kueue(options: JsonObject | None) -> None:
     found = configuration_of({"integrations": {"frameworks": ["pod"], "podOptions": options}}, "it")

@@ -513,6 +513,8 @@ BOOSTED = SettingsObserved(gates={"PriorityBoost": True})
         ({}, {GATED: "%%%"}, False),
         ({GATED: "a.io/x"}, {GATED: "a.io/y"}, False),
         ({GATED: "a.io/x,a.io/y"}, {GATED: "a.io/y"}, True),
+        ({GATED: "a.io/x,a.io/y"}, {GATED: "a.io/x,a.io/x"}, False),
+        ({GATED: "a.io/x,a.io/y"}, {GATED: "a.io/x,"}, False),
         ({GATED: "a.io/x"}, {}, True),
         ({GATED: "%%%"}, {GATED: "%%%", "note": "b"}, True),
         ({}, {BOOST: "abc"}, False),
@@ -531,6 +533,9 @@ def reserved(*assignments: JsonObject) -> JsonObject:
     since = {"reason": "QuotaReserved", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     condition = {"type": "QuotaReserved", "status": "True", **since}
     return {"conditions": [condition], "admission": {"clusterQueue": "q", "podSetAssignments": list(assignments)}}
+
+
+ASSIGNED: JsonObject = {"name": "main", "count": 1, "flavors": {"cpu": "f"}}
 
 
 def settled(state: str, *updates: JsonObject) -> JsonObject:
@@ -559,6 +564,53 @@ def settled(state: str, *updates: JsonObject) -> JsonObject:
             },
             "status.admissionChecks[0].podSetUpdates[0].tolerations[0].value",
         ),
+        *(
+            (
+                {},
+                {"admissionChecks": [settled("Ready", {"name": "main", part: {"no label": "b"}})]},
+                f"status.admissionChecks[0].podSetUpdates[0].{part}",
+            )
+            for part in ("labels", "annotations", "nodeSelector")
+        ),
+        (
+            {"admissionChecks": [settled("Ready", {"name": "main", "labels": {"a": "b"}})]},
+            {"admissionChecks": [settled("Ready")]},
+            "status.admissionChecks[0].podSetUpdates",
+        ),
+        (
+            {**reserved(ASSIGNED), "reclaimablePods": [{"name": "main", "count": 1}]},
+            {**reserved(ASSIGNED), "reclaimablePods": [{"name": "main", "count": 0}]},
+            "status.reclaimablePods[main].count",
+        ),
+        (
+            {**reserved(ASSIGNED), "reclaimablePods": [{"name": "main", "count": 1}]},
+            reserved(ASSIGNED),
+            "status.reclaimablePods[main]",
+        ),
+        ({}, {"reclaimablePods": [{"name": "other", "count": 0}]}, "status.reclaimablePods[other].name"),
+        (
+            reserved(ASSIGNED),
+            {**reserved(ASSIGNED), "admission": {"clusterQueue": "r", "podSetAssignments": [ASSIGNED]}},
+            "status.admission",
+        ),
+        (
+            reserved(ASSIGNED),
+            reserved({**ASSIGNED, "flavors": {"cpu": "g"}}),
+            "status.admission",
+        ),
+        ({}, {"unhealthyNodes": [{"name": "n" * 64}]}, "status.unhealthyNodes[0].name"),
+        ({"nominatedClusterNames": ["a" * 257]}, {"clusterName": "a" * 257}, "status.clusterName"),
+        (
+            {},
+            {"admissionChecks": [{**settled("Ready"), "message": "m" * 32_769}]},
+            "status.admissionChecks[0].message",
+        ),
+        ({}, reserved({**ASSIGNED, "count": -1}), "status.admission.podSetAssignments[0].count"),
+        (
+            {"requeueState": {"count": -1}},
+            {"requeueState": {"count": -1}, "unhealthyNodes": [{"name": "n" * 64}]},
+            "status.unhealthyNodes[0].name",
+        ),
         ({}, {"reclaimablePods": [{"name": "main", "count": 3}]}, "status.reclaimablePods[main].count"),
         ({}, {"reclaimablePods": [{"name": "main", "count": -1}]}, "status.reclaimablePods[0].count"),
         ({}, {"requeueState": {"count": -1}}, "status.requeueState.count"),
@@ -579,6 +631,20 @@ def test_what_others_write_of_a_workload_is_judged_but_not_what_stood_there(
     assert [one["field"] for one in answer["status"]["details"]["causes"]] == [field]
     told = {**workload(**after), "status": {"requeueState": {"count": 1}, **after, "resourceRequests": []}}
     assert verdict(review("Workload", told, old=workload(**after), part="status"))["allowed"]
+
+
+def test_what_a_controller_says_before_or_beside_its_answer_may_change_and_all_pods_may_be_given_back() -> None:
+    added = {"name": "main", "labels": {"a": "b"}}
+    for before, after in (("Pending", "Ready"), ("Ready", "Retry"), ("Retry", "Pending")):
+        old = workload(admissionChecks=[settled(before)])
+        new = workload(admissionChecks=[settled(after, added)])
+        assert verdict(review("Workload", new, old=old, part="status"))["allowed"], (before, after)
+    all_of_them = workload(reclaimablePods=[{"name": "main", "count": 2}])
+    assert verdict(review("Workload", all_of_them, old=workload(), part="status"))["allowed"]
+    fewer = workload(reclaimablePods=[])
+    assert verdict(review("Workload", fewer, old=all_of_them, part="status"))["allowed"], "it holds no quota"
+    elsewhere = workload(clusterName="a")
+    assert verdict(review("Workload", elsewhere, old=elsewhere, part="status"))["allowed"]
 
 
 def test_what_is_empty_in_an_update_of_pods_says_what_is_not_there() -> None:

@@ -217,6 +217,17 @@ def test_a_group_of_leader_and_workers_keeps_its_size() -> None:
     assert found.field == "spec.leaderWorkerTemplate.size"
 
 
+def test_a_leader_worker_set_may_name_another_queue_until_one_of_its_pods_is_ready() -> None:
+    waits = leader_workers(2)
+    moved = put(waits, ("metadata", "labels", QUEUE), "other")
+    ready = {**waits, "status": {"readyReplicas": 1}}
+    assert serving_problems("leaderworkerset.x-k8s.io", "LeaderWorkerSet", waits, moved) == []
+    (found,) = serving_problems("leaderworkerset.x-k8s.io", "LeaderWorkerSet", ready, moved)
+    assert found.field == f"metadata.labels[{QUEUE}]"
+    left = put(waits, ("metadata", "labels", QUEUE), None)
+    assert serving_problems("leaderworkerset.x-k8s.io", "LeaderWorkerSet", waits, left), "it would run in none"
+
+
 @pytest.mark.parametrize("size", [1, 2])
 def test_its_groups_get_no_leader_of_their_own_nor_lose_it_while_there_are_any(size: int) -> None:
     at = ("spec", "leaderWorkerTemplate", "leaderTemplate")

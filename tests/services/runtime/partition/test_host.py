@@ -17,7 +17,7 @@ from events.subjects import FACTS, fact_subject
 from ops.production.archive.history import read_everything
 from ops.production.archive.proof.witness import HeadWitness, WitnessKeyMissing
 from ops.production.log.jetstream.bus import connect
-from ops.production.log.memory import AppendFault, MemoryBus
+from ops.production.log.memory import AppendFault, MemoryBus, MemoryStream
 from ops.production.log.server.server import NatsServer
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.production.process.clock import ScaledClock
@@ -29,7 +29,7 @@ from services.admitter.decide import Admitter
 from services.preemptor.decide import Preemptor
 from services.queue_manager.decide import QueueManager
 from services.runtime.log_errors import LogRegressed
-from services.runtime.log_port import Bus, Message
+from services.runtime.log_port import Bus, Entry, Message
 from services.runtime.partition.host import MOST_AHEAD, Decider, PartitionHost
 from services.runtime.tracing import NoTracer
 from tests.stories.small_world import job, platform
@@ -101,6 +101,45 @@ async def test_nothing_is_decided_before_the_watcher_beside_it_has_listed_everyt
     assert first.inputs[-1].upto == (await (await bus.stream(FACTS)).last()).sequence, (
         "what came meanwhile is known first"
     )
+    task.cancel()
+
+
+class SlowFacts(MemoryStream):
+    """A stream that has stored what its readers do not get yet, until that is `given`."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.given = asyncio.Event()
+
+    async def follow(self, after: int, reader: str = "") -> AsyncIterator[list[Entry]]:
+        async for batch in super().follow(after, reader):
+            await self.given.wait()
+            yield batch
+
+
+async def test_what_the_watcher_had_stored_before_it_had_listed_everything_is_known_before_anything_is_decided() -> (
+    None
+):
+    bus, listed, facts = MemoryBus(), asyncio.Event(), SlowFacts(FACTS)
+    bus.streams[FACTS] = facts
+    found = await host(bus, QueueManager(), listed=listed)
+    task = asyncio.create_task(found.run())
+    await found.caught_up.wait()
+    facts.given.set()
+    await tell(bus, [*platform(), job("early")])
+    async with asyncio.timeout(60):
+        while not found.fold.world.workloads:  # noqa: ASYNC110 - a fold tells nobody
+            await asyncio.sleep(0)
+    facts.given.clear()
+    await tell(bus, [job("late")], begin=100)
+    listed.set()
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert (await (await bus.stream(PARTITION)).last()).sequence == 0, "though it had time to decide"
+    facts.given.set()
+    await found.quiet.wait()
+    first = decode_commit((await (await bus.stream(PARTITION)).get(1)).data)
+    assert first.inputs[-1].upto == (await facts.last()).sequence
     task.cancel()
 
 

@@ -63,6 +63,32 @@ def test_nothing_is_told_again_when_what_changes_does_not_matter() -> None:
     assert not seen.claims.take_changed(), "it was seen like this before"
 
 
+def test_what_a_class_and_a_slice_mean_is_counted_anew_everywhere_when_they_come_change_and_go() -> None:
+    seen = view()
+    seen.see("ResourceClaimTemplate", template("two", [{"class": "a", "cel": "device.attributes['d'].big"}]))
+    seen.see("ResourceClaimTemplate", template("two", TWO, namespace="other"))
+    seen.claims.take_changed()
+    small, big = (resource_slice("s", driver="d", devices={"g0": {"big": one}}) for one in (False, True))
+    for kind, first, then in (
+        ("DeviceClass", device_class("a", cel="device.driver == 'e'"), device_class("a", cel="device.driver == 'd'")),
+        ("ResourceSlice", small, big),
+    ):
+        for value in (first, then):
+            seen.see(kind, value)
+            assert seen.claims.take_changed() == {""}
+            facts = seen.see("Job", job())
+            assert bool(facts) is (value is first and kind == "DeviceClass" or value is big)
+            seen.see(kind, value)
+            assert not seen.claims.take_changed(), "it was seen like this before"
+    assert seen.see("Job", job()) == []
+    for kind, name in (("ResourceSlice", "s"), ("DeviceClass", "a")):
+        seen.lose(kind, "", name)
+        assert seen.claims.take_changed() == {""}
+        assert spec_of(seen.see("Job", job())).claims_refused
+        seen.lose(kind, "", name)
+        assert not seen.claims.take_changed(), "it was gone"
+
+
 def test_a_job_that_runs_keeps_what_it_was_counted_as() -> None:
     seen = view()
     seen.see("ResourceClaimTemplate", template("two", TWO))

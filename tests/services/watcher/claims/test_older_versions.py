@@ -7,6 +7,8 @@ import pytest
 from events.claims import ResourceClaimObserved
 from events.json_object import JsonObject
 from ops.production.device_selectors import DeviceSelectors
+from services.watcher.claims.claim_book import CLAIM_KINDS
+from services.watcher.claims.older_versions import as_v1
 from services.watcher.view import View
 from tests.services.watcher.claims.claim_objects import claim, device_class, resource_slice, settings, template
 from tests.services.watcher.claims.test_claim_book import charged, job
@@ -51,6 +53,14 @@ def test_what_pods_claim_is_counted_the_same(as_served: object) -> None:
     for value in (device_class("a"), two, devices):
         seen.see(value["kind"], as_served(value))
     assert charged(seen.see("Job", job())) == {"gpus": 2}
+
+
+def test_they_are_read_in_the_newest_version_that_is_served_and_in_no_other_form_than_that_of_v1() -> None:
+    assert {(one.version, one.older) for one in CLAIM_KINDS} == {("v1", ("v1beta2", "v1beta1"))}
+    first = [{"name": "big", "deviceClassName": "a"}]
+    newer = template("two", [{"class": "a", "count": 2}, {"first": first}])
+    found = as_v1("ResourceClaimTemplate", old(newer))
+    assert found["spec"] == newer["spec"] and "firstAvailable" in str(found)
 
 
 def test_a_device_of_a_claim_is_of_the_class_of_its_request() -> None:

@@ -6,7 +6,21 @@ import pytest
 
 from events.api.labels import DECISION
 from events.application import DecisionApplied
-from events.workload import DecidedElsewhere, WorkloadChanged, WorkloadDeleted, WorkloadFinished, WorkloadSubmitted
+from events.workload import (
+    AdoptedStatus,
+    CheckState,
+    CheckStatus,
+    Condition,
+    ConditionStatus,
+    DecidedElsewhere,
+    EvictionCount,
+    GateState,
+    PodSetAssignment,
+    WorkloadChanged,
+    WorkloadDeleted,
+    WorkloadFinished,
+    WorkloadSubmitted,
+)
 from services.jobs.workload_name import workload_name
 from services.watcher.view import View
 from tests.services.watcher.test_view import KEY, job
@@ -56,6 +70,48 @@ def test_a_running_job_is_told_with_its_admission_and_with_what_was_asked_for_be
     assert told.adopted.cluster_queue == "cq"
     assert [one.name for one in told.spec.pod_sets[0].shape.containers] == ["asked-for"]
     assert view.see("Job", running()) == [], "what was injected by others is no change of what is asked for"
+
+
+def test_all_of_its_status_that_counts_is_told_with_it() -> None:
+    value, began, minute = found(admitted=True), 1_767_225_600_000, 60_000
+    shown = {"name": "k", "state": "Ready", "message": "is there", "lastTransitionTime": "2026-01-01T00:01:00Z"}
+    value["status"] |= {
+        "admissionChecks": [{**shown, "requeueAfterSeconds": 5, "retryCount": 2}],
+        "reclaimablePods": [{"name": "main", "count": 1}],
+        "requeueState": {"count": 3, "requeueAt": "2026-01-01T00:02:00Z"},
+        "accumulatedPastExecutionTimeSeconds": 7,
+        "schedulingStats": {"evictions": [{"reason": "Preempted", "underlyingCause": "X", "count": 4}]},
+        "preemptionGates": [{"name": "g", "position": "Open", "lastTransitionTime": "2026-01-01T00:03:00Z"}],
+        "unhealthyNodes": [{"name": "n"}],
+    }
+    view = View()
+    view.see("Workload", value)
+    told, *_ = view.see("Job", running())
+    assert isinstance(told, WorkloadSubmitted)
+    reserved = Condition(
+        type="QuotaReserved", status=ConditionStatus.TRUE, reason="QuotaReserved", message="", since=began
+    )
+    ready = CheckStatus(
+        name="k",
+        state=CheckState.READY,
+        message="is there",
+        since=began + minute,
+        requeue_after=5000,
+        retries=2,
+    )
+    assert told.adopted == AdoptedStatus(
+        conditions=(reserved,),
+        cluster_queue="cq",
+        assignments=(PodSetAssignment(name="main", count=2, flavors={"cpu": "f"}, usage={}),),
+        checks=(ready,),
+        reclaimable={"main": 1},
+        requeue_count=3,
+        requeue_at=began + 2 * minute,
+        past_execution=7000,
+        evictions=(EvictionCount(reason="Preempted", cause="X", count=4),),
+        gates=(GateState(name="g", open=True, since=began + 3 * minute),),
+        unhealthy_nodes=("n",),
+    )
 
 
 def test_a_waiting_job_keeps_its_conditions_and_speaks_for_itself() -> None:
@@ -318,6 +374,24 @@ def test_one_that_waits_for_more_under_kueue_does_so_here_in_the_slice_that_wait
         ("team/job-j-second", 4, "team/job-j-first"),
     ]
     assert view.see("Job", elastic(4)) == []
+
+
+def test_of_two_slices_the_one_that_is_to_be_replaced_comes_first_whatever_they_are_called() -> None:
+    view = View()
+    view.see("Workload", slice_of_kueue("job-j-a", replaces="job-j-first", count=4))
+    view.see("Workload", slice_of_kueue("job-j-first", count=2, given=2))
+    told = [one for one in view.see("Job", elastic(4)) if isinstance(one, WorkloadSubmitted)]
+    assert [(one.workload, one.spec.replaces) for one in told] == [
+        ("team/job-j-first", ""),
+        ("team/job-j-a", "team/job-j-first"),
+    ]
+    later, grown = slice_of_kueue("job-j-a", count=2, given=2), slice_of_kueue("job-j-first", count=4, given=4)
+    later["metadata"]["creationTimestamp"] = "2026-01-01T00:05:00Z"
+    view = View()
+    view.see("Workload", later)
+    view.see("Workload", grown)
+    told = [one for one in view.see("Job", elastic(4)) if isinstance(one, WorkloadSubmitted)]
+    assert [one.workload for one in told] == ["team/job-j-first", "team/job-j-a"], "the older one"
 
 
 def test_of_a_slice_that_has_become_smaller_under_kueue_what_is_left_is_taken_over() -> None:

@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from events.api.labels import MANAGED
 from events.catalogue import Fact
 from events.control import ObjectRefused
 from events.json_object import JsonObject
@@ -102,6 +103,15 @@ def test_nothing_is_told_of_a_job_that_had_ended_before_it_was_seen() -> None:
     again = ended(job())
     again["metadata"]["uid"] = "u-2"
     assert [type(one) for one in view.see("Job", again)] == [WorkloadDeleted], "another one of its name had ended, too"
+
+
+def test_pods_and_groups_that_had_ended_before_they_were_seen_are_told_so_that_they_are_let_go() -> None:
+    view = View()
+    both = [pod(name, phase="Succeeded", gated=False, node="n") for name in ("a", "b")]
+    told = [type(fact) for one in both for fact in view.see("Pod", one)]
+    assert WorkloadSubmitted in told and WorkloadFinished in told
+    alone = pod("c", phase="Succeeded", gated=False, node="n", labels={QUEUE: "lq", MANAGED: "true"}, annotations={})
+    assert [type(fact) for fact in View().see("Pod", alone)][0] is WorkloadSubmitted
 
 
 def test_a_job_that_has_ended_ends_the_workload_that_another_manager_has_made_for_it() -> None:

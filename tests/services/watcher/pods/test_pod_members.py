@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from events.api.labels import MANAGED
 from events.catalogue import Fact
 from events.control import ObjectRefused
@@ -198,3 +200,11 @@ def test_a_pod_that_joins_another_group_leaves_its_place_in_the_one_before() -> 
     assert changed.workload == "team/g"
     assert [(one.name, one.state) for one in changed.spec.members] == [("a", MemberState.LIVE)]
     assert view.see("Pod", put(members[1], ("metadata", "labels"), labels)) == []
+
+
+@pytest.mark.parametrize(("said", "told"), [("true", True), ("false", False), ("", False), (None, False)])
+def test_a_group_comes_pod_by_pod_where_it_says_that_this_is_true(said: str | None, *, told: bool) -> None:
+    fast = {} if said is None else {"kueue.x-k8s.io/pod-group-fast-admission": said}
+    first = pod("a")
+    first["metadata"]["annotations"] |= fast
+    assert any(isinstance(one, WorkloadSubmitted) for one in View().see("Pod", first)) is told
