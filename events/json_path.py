@@ -20,12 +20,12 @@ class FieldBroken(Exception):
         self.field, self.message, self.instead = field, message, instead
 
 
-def locate(value: Any, path: str, base: Location = ()) -> list[Location]:
+def locate(value: Any, path: str) -> list[Location]:
     """The places that a path leads to, in order; those that are not there are left out."""
     fields = _fields(path)
     if fields is not None:
-        return [(*base, *fields)] if get(value, (*base, *fields)) is not None else []
-    found: list[Location] = [base]
+        return [fields] if get(value, fields) is not None else []
+    found: list[Location] = [()]
     for step in path.split(".") if path else ():
         found = [place for one in found for place in _steps(get(value, one), step, one)]
     return found

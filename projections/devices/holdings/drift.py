@@ -87,7 +87,7 @@ def _unregistered(cards: CardHoldings, uuid: str, stakes: Mapping[str, Stake]) -
         yield _finding(DriftKind.UNREGISTERED, node, uuid, holder, message)
 
 
-def pods_without_word(cards: CardHoldings, pods: Mapping[str, PodObserved]) -> list[Drift]:
+def pods_without_word(pods: Mapping[str, PodObserved]) -> list[Drift]:
     """Pods that ask for cards and run, although HAMi has not written which they got."""
     return [
         _finding(
@@ -123,7 +123,7 @@ def all_findings(
     by_card = [
         finding for uuid in sorted({*cards.homes, *cards.stakes}) for finding in card_findings(cards, nodes, uuid)
     ]
-    return sorted([*by_card, *pods_without_word(cards, pods), *stale_pods(cards)])
+    return sorted([*by_card, *pods_without_word(pods), *stale_pods(cards)])
 
 
 def out_of_service(cards: CardHoldings, registered: DevicesRegistered, card: Card) -> str:
