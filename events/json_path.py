@@ -15,7 +15,7 @@ _TYPED = re.compile(r"(\w+)\[(\w+)\]")
 class FieldBroken(Exception):
     """A field of an object can't be understood, and what to write instead."""
 
-    def __init__(self, field: str, message: str, instead: str = "") -> None:
+    def __init__(self, field: str, message: str, instead: str) -> None:
         super().__init__(f"{field}: {message}")
         self.field, self.message, self.instead = field, message, instead
 

@@ -39,7 +39,7 @@ class OpenSlice(msgspec.Struct, kw_only=True):
 class CardSide:
     """All cards, who holds what of them, and the entries that have come of it."""
 
-    def __init__(self, scope: LedgerScope, unused: UnusedTime | None = None) -> None:
+    def __init__(self, scope: LedgerScope, unused: UnusedTime | None) -> None:
         self.window, self.wanted = scope.window, scope.wanted
         self.book = CardBook(scope.window, scope.grain, unused)
         self.entries: list[CardEntry] = []

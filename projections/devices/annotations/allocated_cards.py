@@ -71,7 +71,7 @@ def decode_container(text: str, *, key: str = ALLOCATED) -> tuple[CardShare, ...
     return tuple(_share(entry, key) for entry in text.split(":") if "," in entry)
 
 
-def decode_slots(text: str, *, key: str = ALLOCATED) -> tuple[tuple[CardShare, ...], ...]:
+def decode_slots(text: str, *, key: str) -> tuple[tuple[CardShare, ...], ...]:
     """The shares between the semicolons; after the last is an empty slot. Raises `BadAnnotation`."""
     return tuple(decode_container(slot, key=key) for slot in text.split(";"))
 

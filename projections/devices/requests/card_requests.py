@@ -169,7 +169,7 @@ def pod_card_requests(shape: PodShape, config: CardConfig = HAMI) -> PodCardRequ
     return PodCardRequests((*init, *others), len(init), shape.sidecars)
 
 
-def any_asks_for_cards(pod_sets: Iterable[PodSet], config: CardConfig = HAMI) -> bool:
+def any_asks_for_cards(pod_sets: Iterable[PodSet], config: CardConfig) -> bool:
     """Whether pods of any of these sets need cards."""
     return any(asks_for_cards(one.shape, config) for one in pod_sets)
 

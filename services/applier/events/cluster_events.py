@@ -126,7 +126,7 @@ def pod_event(event: PodAccounted, at: Millis, message: str) -> ClusterEvent:
 
 
 def job_event(
-    namespace: str, owner: Owner, identity: str, at: Millis, reason: str, message: str, *, member: Member | None = None
+    namespace: str, owner: Owner, identity: str, at: Millis, reason: str, message: str, *, member: Member | None
 ) -> ClusterEvent:
     """The Event on a job, or on a pod of a group without a job, that was started, stopped or ended."""
     return ClusterEvent(
