@@ -13,8 +13,6 @@ from projections.devices.vendors.vendor import Vendor, serves
 ALLOCATED = "hami.io/vgpu-devices-allocated"
 MIG_ALLOCATIONS = "hami.io/vgpu-mig-allocations"
 ASSIGNED_NODE = "hami.io/vgpu-node"
-ASSIGNED_TIME = "hami.io/vgpu-time"
-USE_UUID = "nvidia.com/use-gpuuuid"
 CARD_POLICY = "hami.io/gpu-scheduler-policy"
 NODE_POLICY = "hami.io/node-scheduler-policy"
 
@@ -83,11 +81,6 @@ def decode_allocation(text: str, *, vendor: str = NVIDIA, key: str = ALLOCATED) 
         tuple(msgspec.structs.replace(share, vendor=share.vendor or vendor) for share in slot)
         for slot in (slots if slots[-1] else slots[:-1])
     )
-
-
-def decode_pod(annotations: Mapping[str, str], keys: Mapping[str, str]) -> dict[str, tuple[tuple[CardShare, ...], ...]]:
-    """The shares of a pod under each vendor word whose annotation it has. Raises `BadAnnotation`."""
-    return {word: decode_slots(annotations[key], key=key) for word, key in sorted(keys.items()) if key in annotations}
 
 
 def _share(entry: str, key: str) -> CardShare:
