@@ -14,6 +14,7 @@ from projections.billing.cards.card_book import CHARGED, Account, CardBook, Card
 from projections.billing.cards.unused_time import UnusedTime
 from projections.billing.entries.attempts import About, Attempt, SliceKey
 from projections.billing.entries.entry import BilledSlice, CardEntry, Cause, Holder, is_whole
+from projections.billing.entries.kept_entries import KeptEntries
 from projections.billing.entries.ledger_scope import LedgerScope
 from projections.billing.terms.flavor_labels import FlavorLabels
 from projections.devices.card_use import CardUse
@@ -40,11 +41,9 @@ class CardSide:
     """All cards, who holds what of them, and the entries that have come of it."""
 
     def __init__(self, scope: LedgerScope, unused: UnusedTime | None) -> None:
-        self.window, self.wanted = scope.window, scope.wanted
+        self._window = scope.window
         self.book = CardBook(scope.window, scope.grain, unused)
-        self.entries: list[CardEntry] = []
-        self.found: dict[str, CardEntry] = {}
-        """The entries that were asked for, wherever they lie."""
+        self.kept = KeptEntries[CardEntry](scope)
         self.flavor_labels = FlavorLabels()
         self._open: dict[str, dict[SliceKey, OpenSlice]] = {}
         self._nodes: dict[str, NodeObserved] = {}
@@ -208,8 +207,7 @@ class CardSide:
         began, until = slice_.began, cause.at if cause is not None else at or 0
         if began is None or until <= began.at:
             return
-        inside = began.at < self.window.until and until > self.window.since
-        if not inside and not self.wanted and slice_.attempt is None:
+        if not self._window.overlaps(began.at, until) and not self.kept.wanted and slice_.attempt is None:
             return
         entry = CardEntry(
             id=entry_id(slice_, key, began),
@@ -233,10 +231,7 @@ class CardSide:
             began=began,
             ended=cause,
         )
-        if inside:
-            self.entries.append(entry)
-        if entry.id in self.wanted:
-            self.found[entry.id] = entry
+        self.kept.keep(entry)
         if slice_.attempt is not None and cause is not None:
             slice_.attempt.entries.append(entry)
 

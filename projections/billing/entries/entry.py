@@ -20,6 +20,13 @@ class Window(msgspec.Struct, frozen=True):
     since: Millis
     until: Millis
 
+    def __contains__(self, at: Millis) -> bool:
+        return self.since <= at < self.until
+
+    def overlaps(self, since: Millis, until: Millis) -> bool:
+        """Whether another stretch has a moment in it."""
+        return since < self.until and until > self.since
+
     def clip(self, since: Millis, until: Millis) -> Millis:
         """How much of another stretch lies in it."""
         return max(min(until, self.until) - max(since, self.since), 0)

@@ -84,7 +84,7 @@ def unused_costs(ledger: Ledger, window: Window) -> Iterator[UnusedCost]:
             prices = ledger.prices.at(key.begin)
             price = unused_price(prices, kind, key.flavor, key.model) if prices is not None else None
             exchange = ledger.prices.rate(prices, key.begin) if prices is not None else None
-            if prices is None or price is None or exchange is None or not window.since <= key.begin < window.until:
+            if prices is None or price is None or exchange is None or key.begin not in window:
                 continue
             parts = parts or _Parts(ledger, unused)
             yield _cost(parts, prices, price, key, free, exchange)
