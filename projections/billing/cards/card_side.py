@@ -1,6 +1,5 @@
 """Slices of cards as they are opened and closed: each makes an entry on its tenant's side and counts on its card's."""
 
-import hashlib
 from collections.abc import Iterable
 
 import msgspec
@@ -13,7 +12,7 @@ from events.quota import FlavorObserved
 from projections.billing.cards.card_book import CHARGED, Account, CardBook, CardCondition
 from projections.billing.cards.unused_time import UnusedTime
 from projections.billing.entries.attempts import About, Attempt, SliceKey
-from projections.billing.entries.entry import BilledSlice, CardEntry, Cause, Holder, is_whole
+from projections.billing.entries.entry import BilledSlice, CardEntry, Cause, Holder, entry_id, is_whole
 from projections.billing.entries.kept_entries import KeptEntries
 from projections.billing.entries.ledger_scope import LedgerScope
 from projections.billing.terms.flavor_labels import FlavorLabels
@@ -210,7 +209,7 @@ class CardSide:
         if not self._window.overlaps(began.at, until) and not self.kept.wanted and slice_.attempt is None:
             return
         entry = CardEntry(
-            id=entry_id(slice_, key, began),
+            id=entry_id(slice_.kind, slice_.holder, began, *key),
             kind=slice_.kind,
             holder=slice_.holder,
             slice=BilledSlice(
@@ -234,9 +233,3 @@ class CardSide:
         self.kept.keep(entry)
         if slice_.attempt is not None and cause is not None:
             slice_.attempt.entries.append(entry)
-
-
-def entry_id(slice_: OpenSlice, key: SliceKey, began: Cause) -> str:
-    """The name of an entry: the same in every replay, whatever ends it (docs/rules/billing.md#entry-id)."""
-    parts = (slice_.holder.uid, slice_.kind, *key, began.partition, began.sequence, began.at)
-    return hashlib.sha256("\n".join(str(part) for part in parts).encode()).hexdigest()[:24]

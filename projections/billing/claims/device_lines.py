@@ -46,8 +46,9 @@ class DeviceLines:
         if not self._priced or until <= began.at:
             return
         kind = LineKind.USAGE if holder.attempt else LineKind.UNRESERVED
+        devices = (held.claim, held.device_class, held.resource)
         entry = DeviceEntry(
-            id=entry_id(kind, holder, began, held.claim, held.device_class, held.resource),
+            id=entry_id(kind, holder, began, holder.workload, holder.attempt, *devices),
             kind=kind,
             holder=holder,
             claim=held.claim,

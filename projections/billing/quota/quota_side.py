@@ -207,11 +207,12 @@ class QuotaSide:
         began, until = open_.began, cause.at if cause is not None else at
         if until <= began.at:
             return
+        holder = open_.attempt.holder
         for (flavor, resource), amount in open_.amounts.items():
             entry = QuotaEntry(
-                id=entry_id(open_.kind, open_.attempt.holder, began, flavor, resource),
+                id=entry_id(open_.kind, holder, began, holder.workload, holder.attempt, flavor, resource),
                 kind=open_.kind,
-                holder=open_.attempt.holder,
+                holder=holder,
                 flavor=flavor,
                 resource=resource,
                 amount=amount,
