@@ -6,7 +6,7 @@ from itertools import zip_longest
 import msgspec
 
 from events.card import CardShare, MigInstance
-from projections.devices.annotations.bad_annotation import BadAnnotation, whole_number
+from projections.devices.annotations.bad_annotation import BadAnnotation, number_of_32_bits
 from projections.devices.vendors.table import BY_WORD, NVIDIA, VENDORS
 from projections.devices.vendors.vendor import Vendor, serves
 
@@ -88,7 +88,7 @@ def _share(entry: str, key: str) -> CardShare:
     if len(fields) < _ENTRY_FIELDS:
         raise BadAnnotation(key=key, part=entry, problem="must have 4 fields: uuid, type, memory, cores")
     uuid, word = fields[:2]
-    memory, cores = (whole_number(text, key=key, part=entry) for text in fields[2:_ENTRY_FIELDS])
+    memory, cores = (number_of_32_bits(text, key=key, part=entry) for text in fields[2:_ENTRY_FIELDS])
     if memory < 0 or cores < 0:
         raise BadAnnotation(key=key, part=entry, problem="has a negative amount")
     return CardShare(uuid=uuid, vendor=word, memory=memory, cores=cores, slots=_slots(fields[_ENTRY_FIELDS:]))
@@ -97,7 +97,7 @@ def _share(entry: str, key: str) -> CardShare:
 def _slots(more: Sequence[str]) -> int:
     """How many slots a share takes, where releases of HAMi after 2.10 say it; like them, what can't be read there is passed over."""
     try:
-        return max(whole_number(more[0], key="", part=""), 1) if more else 1
+        return max(number_of_32_bits(more[0], key="", part=""), 1) if more else 1
     except BadAnnotation:
         return 1
 
