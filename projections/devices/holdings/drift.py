@@ -56,7 +56,7 @@ def _on_node(
             state = "gone" if seen is None else "not ready"
             yield _finding(DriftKind.NODE_LOST, node, card.uuid, holder, f"holds {charged}, and the node is {state}")
         elif not cards.in_service(node, card):
-            why = out_of_service(cards, cards.nodes[node], card)
+            why = why_out_of_service(cards, cards.nodes[node], card)
             yield _finding(DriftKind.UNHEALTHY, node, card.uuid, holder, f"holds {charged}, and the card is {why}")
         if holder.startswith(POD):
             yield _finding(
@@ -126,7 +126,7 @@ def all_findings(
     return sorted([*by_card, *pods_without_word(pods), *stale_pods(cards)])
 
 
-def out_of_service(cards: CardHoldings, registered: DevicesRegistered, card: Card) -> str:
+def why_out_of_service(cards: CardHoldings, registered: DevicesRegistered, card: Card) -> str:
     """Why new pods are kept from a card, cordons aside; empty if they are not."""
     if not card.healthy:
         return "reported unhealthy"
