@@ -5,15 +5,10 @@ from events.pod_set import ContainerShape, PodShape
 from events.preemption import PreemptionOrdered, PreemptionWasted, RoomClaimed
 from events.quota import AdmissionCheckObserved, CheckRule, LocalQueueObserved, PreemptionPolicy
 from events.settings import PodsReadyRule, SettingsObserved
-from events.workload import EvictionCount, PodsGone, PodsReady
+from events.workload import EvictionCount, PodsReady
 from projections.preemption.claims import claimed_room
 from projections.preemption.loops import IN_VAIN, preempted_in_vain
-from tests.stories.small_world import GPU, Story, job, platform, queue
-
-
-def gone(told: Story, name: str) -> Story:
-    stopped = told.world.workloads[f"team/{name}"].stops.stopped_by
-    return told.told(PodsGone(workload=f"team/{name}", decision=f"LOG_0/{stopped}"))
+from tests.stories.small_world import GPU, Story, gone, job, platform, queue
 
 
 def three_queues(*, claims: bool) -> Story:
