@@ -1,4 +1,4 @@
-"""Words for yes and no as people write them in labels and annotations, and as Kueue, being written in Go, reads them."""
+"""Words for yes and no as people write them in labels and annotations, and as Kueue and HAMi, being written in Go, read them."""
 
 _TRUE, _FALSE = ("1", "t", "T", "TRUE", "true", "True"), ("0", "f", "F", "FALSE", "false", "False")
 

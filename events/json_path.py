@@ -15,17 +15,17 @@ _TYPED = re.compile(r"(\w+)\[(\w+)\]")
 class FieldBroken(Exception):
     """A field of an object can't be understood, and what to write instead."""
 
-    def __init__(self, field: str, message: str, instead: str = "") -> None:
+    def __init__(self, field: str, message: str, instead: str) -> None:
         super().__init__(f"{field}: {message}")
         self.field, self.message, self.instead = field, message, instead
 
 
-def locate(value: Any, path: str, base: Location = ()) -> list[Location]:
+def locate(value: Any, path: str) -> list[Location]:
     """The places that a path leads to, in order; those that are not there are left out."""
     fields = _fields(path)
     if fields is not None:
-        return [(*base, *fields)] if get(value, (*base, *fields)) is not None else []
-    found: list[Location] = [base]
+        return [fields] if get(value, fields) is not None else []
+    found: list[Location] = [()]
     for step in path.split(".") if path else ():
         found = [place for one in found for place in _steps(get(value, one), step, one)]
     return found

@@ -89,18 +89,5 @@ def _consistency(leaves: Sequence[bytes], old: int, *, whole: bool) -> list[byte
     return [*_consistency(leaves[split:], old - split, whole=False), root_of(leaves[:split])]
 
 
-def root_by_path(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> bytes | None:
-    """The root that a path leads to from a leaf at that place; None when a path of that length can't belong there."""
-    node, at, last, used = leaf, index, size - 1, 0
-    while last:
-        if at & 1 or at < last:
-            if used == len(path):
-                return None
-            node = node_hash(path[used], node) if at & 1 else node_hash(node, path[used])
-            used += 1
-        at, last = at >> 1, last >> 1
-    return node if used == len(path) and at == 0 else None
-
-
 def _largest_power_below(count: int) -> int:
     return 1 << ((count - 1).bit_length() - 1)

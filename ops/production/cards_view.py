@@ -13,7 +13,7 @@ from projections.devices.capacity.offer import Offer, offers
 from projections.devices.card_use import IDLE, CardUse, NodeCards
 from projections.devices.fit.pod_fit import asking
 from projections.devices.holdings.card_stakes import POD
-from projections.devices.holdings.drift import out_of_service
+from projections.devices.holdings.drift import why_out_of_service
 from projections.devices.registration.card_health import due
 from projections.devices.requests.card_requests import pod_card_requests
 from projections.devices.state import config_of
@@ -26,7 +26,7 @@ _SHORT = {
     "silent": "plugin silent",
     "pieces": "pieces unknown",
 }
-"""In short what `out_of_service` says at length."""
+"""In short what `why_out_of_service` says at length."""
 
 
 class ShownSlice(msgspec.Struct, frozen=True, kw_only=True):
@@ -167,7 +167,7 @@ def state_of(world: World, registered: DevicesRegistered, card: Card) -> str:
     node = world.nodes.get(registered.node)
     if node is None or not node.ready:
         return "node not ready"
-    why = out_of_service(world.cards, registered, card)
+    why = why_out_of_service(world.cards, registered, card)
     if why:
         return next(short for word, short in _SHORT.items() if word in why)
     if card.uuid in registered.cordoned or node.unschedulable:

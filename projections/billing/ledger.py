@@ -99,12 +99,12 @@ class Ledger:
     @property
     def entries(self) -> list[CardEntry]:
         """All lines of cards within the window, in the order in which they ended."""
-        return self.cards.entries
+        return self.cards.kept.inside
 
     @property
     def quota_entries(self) -> list[QuotaEntry]:
         """All lines of quota within the window, in the order in which they ended."""
-        return self.holds.entries
+        return self.holds.kept.inside
 
     @property
     def quota(self) -> QuotaBook:
@@ -113,7 +113,7 @@ class Ledger:
 
     def found(self, entry: str) -> AnyEntry | None:
         """An entry by its id, if it was among those to look for and has been billed by now."""
-        return self.cards.found.get(entry) or self.holds.found_entry(entry)
+        return self.cards.kept.found.get(entry) or self.holds.found_entry(entry)
 
     def fold(self, event: AnyEvent, position: LogPosition, facts: int | None = None) -> None:  # noqa: C901, PLR0912, PLR0915 - one case after the other
         """Enter what an event means for time and money, if anything; `facts` is the last fact that who decided it knew, if known."""
@@ -371,10 +371,9 @@ class Ledger:
             self._waste(attempt, position)
 
     def _waste(self, attempt: Attempt, position: LogPosition) -> None:
-        inside = self.window.since <= position.at < self.window.until
-        if inside or any(entry.id in self.cards.wanted for entry in attempt.entries):
+        if self.cards.kept.keeps_waste(position.at, attempt.entries):
             waste = attempts.wasted(attempt, position, self._asking.get(attempt.preemptor, ""))
-            (self.wastes if inside else self.foregone).append(waste)
+            (self.wastes if position.at in self.window else self.foregone).append(waste)
 
     def _forget(self, workload: str, at: Millis) -> None:
         """A workload is long gone: nothing of it is needed any more, unless it still holds cards."""

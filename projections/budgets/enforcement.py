@@ -19,7 +19,7 @@ from projections.budgets.rates import own_checks, priced, prices_of
 from projections.budgets.scopes import in_words, scopes_of, whole_of
 from projections.budgets.state import BudgetState
 from projections.calendar import end
-from projections.workloads.lifecycle import Workload, asks_for_cards
+from projections.workloads.lifecycle import Workload, asks_for_any
 
 EXHAUSTED = "BudgetExhausted"
 """The reason for which workloads are parked, stopped, or lose quota not yet used, when a budget is used up."""
@@ -85,8 +85,10 @@ def _used_up(world: BudgetState, workload: Workload, cluster_queue: str, at: Mil
     prices = prices_of(world.cluster_queues, world.checks, cluster_queue)
     for scope in scopes_of(world.budgets, workload, cluster_queue):
         usage = usage_of(world.budgets, scope, at)
-        for resource in over(usage) if usage is not None else ():
-            if usage is not None and asks_for_cards(workload, priced(prices, resource) or frozenset({resource})):
+        if usage is None:
+            continue
+        for resource in over(usage):
+            if asks_for_any(workload, priced(prices, resource) or frozenset({resource})):
                 message, until = used_up_message(scope, usage, resource, at), end(usage.budget.period, at)
                 yield UsedUp(message, until, usage.budget.at_end, usage.budget.running, scope, resource)
                 break

@@ -85,7 +85,7 @@ def lets_in(
     requests: Sequence[Sequence[CardRequest]],
     init: int,
     names: Names,
-    sidecars: Sequence[int] = (),
+    sidecars: Sequence[int],
 ) -> bool:
     """Whether a namespace's limits hold a pod, as HAMi's webhook reckons before any card is chosen."""
     words = {request.vendor for asked in requests for request in asked if request.vendor in names}

@@ -6,13 +6,14 @@ Rule: docs/rules/log.md#placed
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from events.catalogue import Fact
-from events.partition_map import PartitionForked, PartitionMapObserved
+from events.partition_map import PartitionMapObserved
 from events.quota import ClusterQueueObserved
 from events.routing import is_routed, namespace_of
 from events.subjects import LOG, decisions_stream, family_of
+from projections.partitions.lineage import lineage
 from projections.partitions.state import PartitionState, PlacedState
 
 FIRST = decisions_stream("0")
@@ -96,7 +97,7 @@ def parts_of_tree(world: PartitionState, tree: str) -> dict[str, tuple[str, ...]
 
 def _decided_together(world: PartitionState, tree: str) -> set[str]:
     members = world.quota.members(tree)
-    return {*members, *_sharing_topologies(world, members)}
+    return {*members, *companions(world, members)}
 
 
 def homes_of(world: PartitionState, cluster_queues: Iterable[str]) -> set[str]:
@@ -110,10 +111,8 @@ def home_for(world: PartitionState, cluster_queue: str) -> str:
     """
     tree = world.quota.root_of(cluster_queue)
     members = world.quota.members(tree)
-    for companions in (members, _sharing_topologies(world, members)):
-        homes = homes_of(world, companions)
-        if homes:
-            return min(homes)
+    if homes := homes_of(world, members) or homes_of(world, companions(world, members)):
+        return min(homes)
     known = world.partition_map[""]
     asking = {key.partition("/")[0] for key in world.local_queues_of.get(cluster_queue, {})}
     namespaces = {home for name in asking if (home := world.namespace_homes.get(name))}
@@ -145,29 +144,7 @@ def is_misrouted(world: PartitionState, fact: Fact, partition: str) -> bool:
     Who has not heard yet that a namespace has moved goes on sending to where it was; the fork reads that.
     """
     home = world.namespace_homes.get(namespace_of(fact), "") if is_routed(fact) else ""
-    return not home or partition not in lineage(world, home)
-
-
-def lineage(world: PartitionState, partition: str) -> tuple[str, ...]:
-    """The partitions in which the history of a partition is, the first one first and itself last."""
-    found = [partition]
-    while (fork := world.forks.get(found[0])) is not None:
-        found.insert(0, decisions_stream(str(fork.origin)))
-    return tuple(found)
-
-
-def forks_of(world: PartitionState, partition: str) -> tuple[str, ...]:
-    """The partitions that began as forks of a partition, by the orders that were folded."""
-    return tuple(
-        sorted(name for name, order in world.forks.items() if decisions_stream(str(order.origin)) == partition)
-    )
-
-
-def decided_in(forks: Mapping[str, PartitionForked], partition: str, number: int) -> str:
-    """Of the lineage of a partition, that in which the decision of a number was made."""
-    while number and (fork := forks.get(partition)) is not None and number <= fork.above:
-        partition = decisions_stream(str(fork.origin))
-    return partition
+    return not home or partition not in lineage(world.forks, home)
 
 
 def named_by(known: PartitionMapObserved, tree: str) -> str:
@@ -183,15 +160,10 @@ def hashed(known: PartitionMapObserved, tree: str) -> str:
 
 def companions(world: PartitionState, cluster_queues: Iterable[str]) -> set[str]:
     """Those of which the pods are placed in the same domains as those of these queues, themselves included where they are placed at all."""
-    return set(_sharing_topologies(world, cluster_queues))
-
-
-def _sharing_topologies(world: PartitionState, members: Iterable[str]) -> list[str]:
-    """The queues whose pods are placed in the same domains as those of these queues."""
-    topologies = {one for name in members for one in _topologies(world, world.cluster_queues.get(name))}
+    topologies = {one for name in cluster_queues for one in _topologies(world, world.cluster_queues.get(name))}
     if not topologies:
-        return []
-    return [name for name, queue in world.cluster_queues.items() if topologies & _topologies(world, queue)]
+        return set()
+    return {name for name, queue in world.cluster_queues.items() if topologies & _topologies(world, queue)}
 
 
 def _topologies(world: PartitionState, queue: ClusterQueueObserved | None) -> set[str]:

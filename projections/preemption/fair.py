@@ -58,7 +58,7 @@ class FairSearch:
 
     __slots__ = ("_ask", "_excluded", "_names", "_victims", "_world")
 
-    def __init__(self, world: PreemptionState, context: PreemptionContext, excluded: Container[str] = ()) -> None:
+    def __init__(self, world: PreemptionState, context: PreemptionContext, excluded: Container[str]) -> None:
         self._world, self._ask, self._excluded = world, context, excluded
         self._names = world.quota.columns.names
         self._victims: list[Candidate] = []

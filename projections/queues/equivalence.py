@@ -12,7 +12,7 @@ _REMEMBERED = 4096
 """So many classes are remembered: all workloads of one hold the same name of it."""
 
 
-def equivalence_of(workload: Workload, *, by_namespace: bool = False) -> str:
+def equivalence_of(workload: Workload, *, by_namespace: bool) -> str:
     """The class of workloads that ask for the same: pod sets, effective counts, priority and flavors.
 
     Where limit ranges fill in what pods leave out, workloads of different namespaces are not alike.

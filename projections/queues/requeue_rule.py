@@ -19,7 +19,7 @@ IMMEDIATE = frozenset(
 
 
 def stays_in_line(
-    queue: ClusterQueueObserved | None, requeue: RequeueReason, progress: Sequence[tuple[str, str, int]] = ()
+    queue: ClusterQueueObserved | None, requeue: RequeueReason, progress: Sequence[tuple[str, str, int]]
 ) -> bool:
     """Whether the workload is tried again without a wake-up; also while flavors are left that were not tried."""
     if any(index >= 0 for _, _, index in progress):

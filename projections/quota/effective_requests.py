@@ -76,7 +76,7 @@ def pod_set_requests(
 def transform(
     requests: Mapping[str, int],
     rules: Sequence[Transformation],
-    counted: Mapping[str, Collection[str]] = NOTHING_COUNTED,
+    counted: Mapping[str, Collection[str]],
 ) -> Requests:
     """Resources counted as others (docs/rules/quota.md#transformations); exact until the end, then rounded up.
 

@@ -336,10 +336,10 @@ def checks_ready(workload: Workload) -> bool:
     )
 
 
-def asks_for_cards(workload: Workload, card_resources: frozenset[str]) -> bool:
-    """Whether any container of any pod set asks for a resource that is a share of a card."""
+def asks_for_any(workload: Workload, resources: frozenset[str]) -> bool:
+    """Whether any container of any pod set asks for one of these resources."""
     return any(
-        not card_resources.isdisjoint(container.requests) or not card_resources.isdisjoint(container.limits)
+        not resources.isdisjoint(container.requests) or not resources.isdisjoint(container.limits)
         for pod_set in workload.spec.pod_sets
         for container in (*pod_set.shape.init_containers, *pod_set.shape.containers)
     )

@@ -30,6 +30,7 @@ from events.event import Millis
 from events.quota import PreemptionPolicy
 from events.setting_aside import SetAside
 from events.slices import WorkloadSliceReplaced
+from projections.checks.required import checks_on
 from projections.feature_gates import enabled
 from projections.flavors.assignment import Assignment
 from projections.preemption.candidates import Candidate
@@ -281,7 +282,7 @@ class Cycle:
         migration = migration_of(self.world, entry.workload, entry.queue)
         if migration is not None and not migration.allowed:
             return self._requeue(entry, RequeueReason.GENERIC, "PendingEvaluation", MIGRATION_NOT_ALLOWED)
-        if migration is not None and not required_checks(entry):
+        if migration is not None and not checks_of(entry):
             self.events.extend(order_migration(entry.workload, migration.sibling))
             message = f"{entry.assignment.message}. Pending the migration of 1 workload(s)"
             return self._requeue(entry, RequeueReason.PENDING_MIGRATION, WAITING_FOR_VICTIMS, message)
@@ -290,7 +291,7 @@ class Cycle:
             workload=entry.workload.key,
             cluster_queue=entry.queue.name,
             assignments=entry.assignment.assignments(),
-            checks=required_checks(entry),
+            checks=checks_of(entry),
             borrow_level=entry.borrow,
             considered=tuple(
                 attempt for attempt in entry.assignment.attempts if attempt.mode is not Mode.FIT or attempt.borrow_level
@@ -309,7 +310,7 @@ class Cycle:
         if self._unready is None:
             self._unready = somebody_unready(self.world.holding, self.world.workloads)
         before = self._unready
-        self._unready = before or not required_checks(entry)
+        self._unready = before or not checks_of(entry)
         return before
 
     def _keep_room(self, entry: AdmissionEntry) -> None:
@@ -380,15 +381,7 @@ def chosen_flavors(assignment: Assignment) -> dict[tuple[str, str], str]:
     }
 
 
-def required_checks(entry: AdmissionEntry) -> tuple[str, ...]:
-    """The queue's admission checks that apply to the chosen flavors, sorted by name."""
-    if not entry.queue.checks:
-        return ()
-    flavors = {
-        choice.flavor
-        for pod_set in (entry.assignment.pod_sets if entry.assignment is not None else ())
-        for choice in pod_set.flavors.values()
-    }
-    return tuple(
-        sorted(rule.name for rule in entry.queue.checks if not rule.flavors or not flavors.isdisjoint(rule.flavors))
-    )
+def checks_of(entry: AdmissionEntry) -> tuple[str, ...]:
+    """The admission checks that the entry needs on the flavors that were found for it."""
+    pod_sets = entry.assignment.pod_sets if entry.assignment is not None else ()
+    return checks_on(entry.queue, (choice.flavor for one in pod_sets for choice in one.flavors.values()))

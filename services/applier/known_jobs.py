@@ -34,7 +34,7 @@ class KnownJobs:
     read in any case.
     """
 
-    def __init__(self, seen: SeenJobs = lambda _: None) -> None:
+    def __init__(self, seen: SeenJobs) -> None:
         self._seen = seen
         self._whole: dict[str, JsonObject] = {}
         self._still: dict[str, Still] = {}

@@ -17,7 +17,7 @@ from projections.devices.annotations.pins import needs_pins
 from projections.devices.placement.pod_cards import assigned, pins_by_pod
 from projections.devices.state import DeviceState
 from projections.log_position import LogPosition
-from projections.partitions.homes import decided_in
+from projections.partitions.lineage import decided_in
 from projections.queues.waiting import requested_by
 from projections.workloads.conditions import PENDING, without_quota
 from projections.workloads.decision_mark import number_here

@@ -92,10 +92,10 @@ def reclaimable_of(kind: JobKind, job: JsonObject, pods: Sequence[Pods]) -> dict
 def _over(job: JsonObject) -> int:
     """How many completions of a Job need no pod any more: they have succeeded, or their index has failed for good."""
     failed = look(job, "status.failedIndexes") if look(job, "spec.completionMode") == "Indexed" else None
-    return total(job, "status.succeeded") + count_indexes(failed or "", "status.failedIndexes")
+    return total(job, "status.succeeded") + count_indexes(failed or "")
 
 
-def count_indexes(text: object, field: str) -> int:
+def count_indexes(text: object) -> int:
     """How many indexes a text like `0,3-5` names. Raises `FieldBroken`."""
     if text == "":
         return 0
@@ -104,7 +104,7 @@ def count_indexes(text: object, field: str) -> int:
         first, dash, last = part.partition("-")
         begin, end = whole_number(first), whole_number(last if dash else first)
         if begin is None or end is None or end < begin:
-            raise FieldBroken(field, f"{text!r} does not name indexes", "e.g. 0,3-5")
+            raise FieldBroken("status.failedIndexes", f"{text!r} does not name indexes", "e.g. 0,3-5")
         count += end - begin + 1
     return count
 

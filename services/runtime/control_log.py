@@ -12,6 +12,7 @@ from events.control import ClockScaled, ForkedFrom, LogPartitioned, Quarantined
 from events.event import Millis
 from events.subjects import CONTROL, decisions_stream
 from projections.log_position import LogPosition
+from projections.partitions.lineage import lineage
 from services.runtime.log_port import Entry, Stream
 
 AHEAD: Millis = 10_000
@@ -52,10 +53,7 @@ class Control:
 
     def lineage(self, partition: str) -> tuple[str, ...]:
         """The partitions in which its history is, the first one first and itself last."""
-        found = [partition]
-        while (fork := self.forks.get(found[0])) is not None:
-            found.insert(0, decisions_stream(str(fork.origin)))
-        return tuple(found)
+        return lineage(self.forks, partition)
 
     def number(self, stream: str, sequence: int) -> int:
         """The number of what stands at a sequence: numbers grow over all of a lineage, sequences begin with each partition anew."""

@@ -58,7 +58,7 @@ def forbidden(field: str, what: str, instead: str = "") -> Problem:
     return Problem(field=field, code="Forbidden", what=what, instead=instead)
 
 
-def duplicate(field: str, value: object, instead: str = "") -> Problem:
+def duplicate(field: str, value: object, instead: str) -> Problem:
     """A value that may be there only once."""
     return Problem(field=field, code="Duplicate", what=f"{value} is given twice", instead=instead, value=str(value))
 

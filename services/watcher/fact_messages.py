@@ -54,7 +54,7 @@ class FactWriter:
         self._view, self._seen, self._routes = view, seen, routes
 
     def sightings(
-        self, trigger: str, facts: Sequence[Fact], at: Millis, *, lost: ObjectVersion | None = None, epoch: int = 0
+        self, trigger: str, facts: Sequence[Fact], at: Millis, *, lost: ObjectVersion | None, epoch: int
     ) -> list[Sighting]:
         """The facts derived from one sight, with their ids: every replica gives the same fact the same id.
 

@@ -161,6 +161,12 @@ def job(
     )
 
 
+def gone(told: Story, name: str) -> Story:
+    """The pods of a workload that was stopped are gone."""
+    stopped = told.world.workloads[f"team/{name}"].stops.stopped_by
+    return told.told(PodsGone(workload=f"team/{name}", decision=f"LOG_0/{stopped}"))
+
+
 def story() -> Story:
     """Queueing, refusal, preemption, release and return, all in one."""
     told = Story().told(*platform(nominal=4, cards=2))

@@ -8,8 +8,9 @@ from ops.production.archive.history import History
 from ops.production.log.streams import DEVICE_PARTITION, PARTITION
 from ops.queries.replay import fold_partition
 from ops.sandbox.embedded_cluster.nodes.node_objects import gpu_node
-from projections.devices.annotations.allocated_cards import USE_UUID, pod_shares
+from projections.devices.annotations.allocated_cards import pod_shares
 from projections.devices.holdings.drift import all_findings
+from projections.devices.vendors.table import BY_WORD
 from projections.world import World
 from tests.stage.cluster import UNTIL_ENDED_S
 from tests.stage.stage import CLUSTER_QUEUES, Stage
@@ -65,7 +66,7 @@ def running(stage: Stage, job: str, count: int) -> bool:
 
 
 def pinned(pod: JsonObject) -> str:
-    return str(pod["metadata"]["annotations"][USE_UUID])
+    return str(pod["metadata"]["annotations"][BY_WORD["NVIDIA"].use_uuid])
 
 
 def held(pod: JsonObject) -> list[str]:

@@ -268,7 +268,7 @@ async def test_what_runs_goes_on_when_kueue_takes_over_and_when_it_gives_back(
 
 @pytest.mark.timeout(600)
 async def test_a_stateful_set_of_kueue_is_scaled_and_made_anew_in_part_and_goes_on_when_it_is_given_back(
-    handed: tuple[Handed, Installation], kueue: KueueManager, tmp_path: Path
+    handed: tuple[Handed, Installation], kueue: KueueManager
 ) -> None:
     found, installation = handed
     cluster, definitions = found.cluster, definitions_of("kueue")

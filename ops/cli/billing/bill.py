@@ -122,7 +122,7 @@ def run_entries(asked: BillOptions, workload: str, *, output: AnswerForm, consol
             check_tenant(ledger, asked.tenant)
         found = [
             entry
-            for entry in (*ledger.entries, *ledger.quota_entries, *ledger.holds.claimed.lines.entries)
+            for entry in (*ledger.entries, *ledger.quota_entries, *ledger.holds.claimed.lines.kept.inside)
             if (not asked.tenant or entry.holder.tenant == asked.tenant)
             and (not workload or workload in {entry.holder.workload, entry.holder.job})
         ]

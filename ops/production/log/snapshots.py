@@ -23,7 +23,7 @@ from ops.files.whole_file import write_pieces
 from ops.production.log.sealed import is_whole, sealed
 from ops.production.log.streams import streams_known
 from projections.json_in_pieces import fields_as_json
-from projections.partitions.homes import forks_of
+from projections.partitions.lineage import forks_of
 from projections.snapshot import tables_as_json, world_from_json
 from projections.state_hash import state_hash
 from services.runtime.control_log import Control
@@ -135,7 +135,7 @@ class Snapshots:
         if image is not None and fold.marked == (fold.base, image.sha256):
             del self._images[fold.partition]
             upto = {**fold.settled, fold.partition: fold.base}
-            self._on_the_way.put_nowait(_Saved(fold.partition, image, upto, forks_of(fold.world, fold.partition)))
+            self._on_the_way.put_nowait(_Saved(fold.partition, image, upto, forks_of(fold.world.forks, fold.partition)))
         since = fold.base - self._taken.setdefault(fold.partition, 0)
         if self._folder is not None and since >= self._many(fold) and not fold.runs:
             self._taken[fold.partition] = fold.base

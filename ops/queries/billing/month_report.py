@@ -154,7 +154,7 @@ def _seen(entries: Mapping[str, Sequence[Entry]], window: Window) -> _Seen:
     for stream in sorted(entries):
         for entry in entries[stream]:
             opened = open_message(entry, control)
-            if isinstance(opened, Passed) or not window.since <= opened.message.at < window.until:
+            if isinstance(opened, Passed) or opened.message.at not in window:
                 continue
             message: Commit | Sighting = opened.message
             rules = "" if isinstance(message, Sighting) else message.rules

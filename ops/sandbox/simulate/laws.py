@@ -24,7 +24,7 @@ from projections.amiss import AUTHOR, TIME
 from projections.budgets.budget_usage import NOTHING_USED, settled
 from projections.budgets.counting import usage_of
 from projections.budgets.partitions import counted_here, is_shared
-from projections.partitions.homes import lineage
+from projections.partitions.lineage import lineage
 from projections.state_hash import tables
 from projections.workloads.decision_mark import number_in
 from projections.world import World
@@ -218,7 +218,7 @@ def _decided_twice(decided: Sequence[PartitionFold], books: Mapping[str, Partiti
 def _left(decided: Sequence[PartitionFold], partition: str) -> set[str]:
     """The queues that moved away from a partition."""
     world = next(fold.world for fold in decided if fold.partition == partition)
-    return {name for name, home in world.homes.items() if partition in lineage(world, home)[:-1]}
+    return {name for name, home in world.homes.items() if partition in lineage(world.forks, home)[:-1]}
 
 
 def _routed(aftermath: Aftermath, decided: Sequence[PartitionFold]) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """Slices of cards as they are opened and closed: each makes an entry on its tenant's side and counts on its card's."""
 
-import hashlib
 from collections.abc import Iterable
 
 import msgspec
@@ -13,7 +12,8 @@ from events.quota import FlavorObserved
 from projections.billing.cards.card_book import CHARGED, Account, CardBook, CardCondition
 from projections.billing.cards.unused_time import UnusedTime
 from projections.billing.entries.attempts import About, Attempt, SliceKey
-from projections.billing.entries.entry import BilledSlice, CardEntry, Cause, Holder, is_whole
+from projections.billing.entries.entry import BilledSlice, CardEntry, Cause, Holder, entry_id, is_whole
+from projections.billing.entries.kept_entries import KeptEntries
 from projections.billing.entries.ledger_scope import LedgerScope
 from projections.billing.terms.flavor_labels import FlavorLabels
 from projections.devices.card_use import CardUse
@@ -39,12 +39,10 @@ class OpenSlice(msgspec.Struct, kw_only=True):
 class CardSide:
     """All cards, who holds what of them, and the entries that have come of it."""
 
-    def __init__(self, scope: LedgerScope, unused: UnusedTime | None = None) -> None:
-        self.window, self.wanted = scope.window, scope.wanted
+    def __init__(self, scope: LedgerScope, unused: UnusedTime | None) -> None:
+        self._window = scope.window
         self.book = CardBook(scope.window, scope.grain, unused)
-        self.entries: list[CardEntry] = []
-        self.found: dict[str, CardEntry] = {}
-        """The entries that were asked for, wherever they lie."""
+        self.kept = KeptEntries[CardEntry](scope)
         self.flavor_labels = FlavorLabels()
         self._open: dict[str, dict[SliceKey, OpenSlice]] = {}
         self._nodes: dict[str, NodeObserved] = {}
@@ -208,11 +206,10 @@ class CardSide:
         began, until = slice_.began, cause.at if cause is not None else at or 0
         if began is None or until <= began.at:
             return
-        inside = began.at < self.window.until and until > self.window.since
-        if not inside and not self.wanted and slice_.attempt is None:
+        if not self._window.overlaps(began.at, until) and not self.kept.wanted and slice_.attempt is None:
             return
         entry = CardEntry(
-            id=entry_id(slice_, key, began),
+            id=entry_id(slice_.kind, slice_.holder, began, *key),
             kind=slice_.kind,
             holder=slice_.holder,
             slice=BilledSlice(
@@ -233,15 +230,6 @@ class CardSide:
             began=began,
             ended=cause,
         )
-        if inside:
-            self.entries.append(entry)
-        if entry.id in self.wanted:
-            self.found[entry.id] = entry
+        self.kept.keep(entry)
         if slice_.attempt is not None and cause is not None:
             slice_.attempt.entries.append(entry)
-
-
-def entry_id(slice_: OpenSlice, key: SliceKey, began: Cause) -> str:
-    """The name of an entry: the same in every replay, whatever ends it (docs/rules/billing.md#entry-id)."""
-    parts = (slice_.holder.uid, slice_.kind, *key, began.partition, began.sequence, began.at)
-    return hashlib.sha256("\n".join(str(part) for part in parts).encode()).hexdigest()[:24]

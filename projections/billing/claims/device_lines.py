@@ -9,6 +9,7 @@ from events.billing import LineKind
 from events.event import Millis
 from projections.billing.entries.attempts import Attempt, wasted
 from projections.billing.entries.entry import Cause, DeviceEntry, Holder, Waste, entry_id
+from projections.billing.entries.kept_entries import KeptEntries
 from projections.billing.entries.ledger_scope import LedgerScope
 from projections.log_position import LogPosition
 
@@ -26,11 +27,8 @@ class DeviceLines:
     """The entries within a window, and what was held for nothing."""
 
     def __init__(self, scope: LedgerScope) -> None:
-        self._window, self._wanted, self._priced = scope.window, scope.wanted, scope.prices_devices
-        self.entries: list[DeviceEntry] = []
-        """All lines within the window, in the order in which they ended."""
-        self.found: dict[str, DeviceEntry] = {}
-        """The entries that were asked for, wherever they lie."""
+        self._priced = scope.prices_devices
+        self.kept = KeptEntries[DeviceEntry](scope)
         self.wastes: list[Waste] = []
         """What attempts that were cut short had held, in the window or asked for."""
         self._over: dict[str, list[DeviceEntry]] = {}
@@ -48,8 +46,9 @@ class DeviceLines:
         if not self._priced or until <= began.at:
             return
         kind = LineKind.USAGE if holder.attempt else LineKind.UNRESERVED
+        devices = (held.claim, held.device_class, held.resource)
         entry = DeviceEntry(
-            id=entry_id(kind, holder, began, held.claim, held.device_class, held.resource),
+            id=entry_id(kind, holder, began, holder.workload, holder.attempt, *devices),
             kind=kind,
             holder=holder,
             claim=held.claim,
@@ -61,10 +60,7 @@ class DeviceLines:
             began=began,
             ended=ended,
         )
-        if began.at < self._window.until and until > self._window.since:
-            self.entries.append(entry)
-        if entry.id in self._wanted:
-            self.found[entry.id] = entry
+        self.kept.keep(entry)
         if ended is None or not holder.attempt:
             return
         attempt, queue = self._cut_short.get(holder.workload, (None, ""))
@@ -85,6 +81,5 @@ class DeviceLines:
                 self._cut_short[workload] = (attempt, preemptor_queue)
 
     def _waste(self, attempt: Attempt, queue: str, at: LogPosition, held: tuple[DeviceEntry, ...]) -> None:
-        inside = self._window.since <= at.at < self._window.until
-        if held and (inside or any(entry.id in self._wanted for entry in held)):
+        if held and self.kept.keeps_waste(at.at, held):
             self.wastes.append(wasted(attempt, at, queue, devices=held))

@@ -20,6 +20,13 @@ class Window(msgspec.Struct, frozen=True):
     since: Millis
     until: Millis
 
+    def __contains__(self, at: Millis) -> bool:
+        return self.since <= at < self.until
+
+    def overlaps(self, since: Millis, until: Millis) -> bool:
+        """Whether another stretch has a moment in it."""
+        return since < self.until and until > self.since
+
     def clip(self, since: Millis, until: Millis) -> Millis:
         """How much of another stretch lies in it."""
         return max(min(until, self.until) - max(since, self.since), 0)
@@ -158,10 +165,13 @@ class Waste(msgspec.Struct, frozen=True, kw_only=True):
     devices: tuple[DeviceEntry, ...] = ()
 
 
-def entry_id(kind: LineKind, holder: Holder, began: Cause, *held: str) -> str:
-    """The name of an entry that is not of a card: the same in every replay, whatever ends it (docs/rules/billing.md#entry-id)."""
-    parts = (*(holder.uid, kind, holder.workload, holder.attempt, *held), began.partition, began.sequence)
-    return hashlib.sha256("\n".join(str(part) for part in (*parts, began.at)).encode()).hexdigest()[:24]
+def entry_id(kind: LineKind, holder: Holder, began: Cause, *held: str | int) -> str:
+    """The name of an entry: the same in every replay, whatever ends it (docs/rules/billing.md#entry-id).
+
+    What is `held` begins with the workload or pod that holds it, and its attempt.
+    """
+    parts = (holder.uid, kind, *held, began.partition, began.sequence, began.at)
+    return hashlib.sha256("\n".join(str(part) for part in parts).encode()).hexdigest()[:24]
 
 
 def is_whole(card: Card, memory: int, cores: int, slots: int) -> bool:

@@ -43,7 +43,7 @@ def entered_amounts(ledger: Ledger, window: Window) -> Iterator[Amount]:
     for correction in ledger.prices.corrections:
         # Of an amount from before the first list begins that list says in which currency it is.
         event, prices = correction.event, ledger.prices.at(correction.at) or next(iter(ledger.prices.lists), None)
-        if event.amount and window.since <= correction.at < window.until:
+        if event.amount and correction.at in window:
             yield Amount(
                 kind=LineKind.CORRECTION,
                 payer=ledger.prices.accounts.payer_of(Holder(tenant=event.tenant, workload=""), correction.at),

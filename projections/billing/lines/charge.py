@@ -83,7 +83,7 @@ def pieces(ledger: Ledger, window: Window) -> Iterator[Piece]:
 
     What goes on beyond the window comes last, by its beginning: when it ends is no news of that window.
     """
-    for entries in (ledger.entries, ledger.quota_entries, ledger.holds.claimed.lines.entries):
+    for entries in (ledger.entries, ledger.quota_entries, ledger.holds.claimed.lines.kept.inside):
         ended = [one for one in entries if one.until < window.until]
         going_on = [one for one in entries if one.until >= window.until]
         for entry in (*ended, *sorted(going_on, key=lambda one: (one.since, one.id))):
@@ -95,9 +95,9 @@ def pieces(ledger: Ledger, window: Window) -> Iterator[Piece]:
                 found = _given_back(ledger, change, standings)
             case Correction():
                 found = _corrected(ledger, change, standings)
-        if window.since <= change.at < window.until:
+        if change.at in window:
             yield from found
-    if ledger.carried is not None and window.since <= ledger.carried.booked < window.until:
+    if ledger.carried is not None and ledger.carried.booked in window:
         yield from _learnt_since(ledger.carried)
 
 
@@ -133,7 +133,7 @@ def covered(ledger: Ledger, window: Window) -> list[str]:
             case Correction():
                 entry = ledger.found(change.event.entry)
                 if entry is not None and standings.of(entry).credit and not change.event.allow_negative:
-                    found += [change.place] if window.since <= change.at < window.until else []
+                    found += [change.place] if change.at in window else []
                 _corrected(ledger, change, standings)
     return found
 

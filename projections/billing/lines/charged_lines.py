@@ -102,7 +102,7 @@ def charged_lines(ledger: Ledger, window: Window, of: BilledTo = EVERYBODY) -> I
 
     yield from booked(entered_amounts(ledger, window))
     yield from booked(unused_amounts(ledger, window))
-    if ledger.carried is not None and window.since <= ledger.carried.booked < window.until:
+    if ledger.carried is not None and ledger.carried.booked in window:
         yield from booked(_learnt_amounts(ledger.carried), learnt=True)
     own = {key: owed - dues.learnt.get(key, 0) for key, owed in dues.whole(of).items()}
     yield from booked(monthly_terms(ledger, own, window, dues.mapped))

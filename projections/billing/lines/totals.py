@@ -135,7 +135,7 @@ def unknown_entries(ledger: Ledger, window: Window) -> list[str]:
     return [
         one.event.entry
         for one in ledger.prices.corrections
-        if one.event.entry and window.since <= one.at < window.until and not _over(ledger, one.event.entry)
+        if one.event.entry and one.at in window and not _over(ledger, one.event.entry)
     ]
 
 

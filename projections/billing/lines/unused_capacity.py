@@ -84,10 +84,10 @@ def unused_costs(ledger: Ledger, window: Window) -> Iterator[UnusedCost]:
             prices = ledger.prices.at(key.begin)
             price = unused_price(prices, kind, key.flavor, key.model) if prices is not None else None
             exchange = ledger.prices.rate(prices, key.begin) if prices is not None else None
-            if prices is None or price is None or exchange is None or not window.since <= key.begin < window.until:
+            if prices is None or price is None or exchange is None or key.begin not in window:
                 continue
             parts = parts or _Parts(ledger, unused)
-            yield _cost(ledger, parts, prices, price, key, free, exchange)
+            yield _cost(parts, prices, price, key, free, exchange)
 
 
 def unused_amounts(ledger: Ledger, window: Window) -> Iterator[Amount]:
@@ -110,15 +110,7 @@ def unused_amounts(ledger: Ledger, window: Window) -> Iterator[Amount]:
                 )
 
 
-def _cost(
-    ledger: Ledger,
-    parts: _Parts,
-    prices: PriceList,
-    price: Price,
-    key: FreeMemoryKey,
-    free: int,
-    exchange: int,
-) -> UnusedCost:
+def _cost(parts: _Parts, prices: PriceList, price: Price, key: FreeMemoryKey, free: int, exchange: int) -> UnusedCost:
     until = parts.unused.cuts.end_of(parts.unused.window, key.begin)
     cost = times(parse_money(price.unit_price) * exchange, free, GIB * HOUR * UNIT)
     match price.spread:

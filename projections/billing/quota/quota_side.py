@@ -15,6 +15,7 @@ from events.workload import AdoptedStatus, PodSetAssignment
 from projections.billing.claims.claim_time import ClaimTime
 from projections.billing.entries.attempts import Attempt, wasted
 from projections.billing.entries.entry import Cause, DeviceEntry, QuotaEntry, Waste, caused, entry_id
+from projections.billing.entries.kept_entries import KeptEntries
 from projections.billing.entries.ledger_scope import LedgerScope
 from projections.billing.quota.quota_book import QuotaBook
 from projections.devices.capacity.offer import meaning_of
@@ -69,16 +70,12 @@ class QuotaSide:
     """Who holds how much of which resource, and the entries that have come of it."""
 
     def __init__(self, scope: LedgerScope) -> None:
-        self.window, self.wanted = scope.window, scope.wanted
         self.book = QuotaBook(scope.window, scope.cuts)
         self.claimed = ClaimTime(scope)
         """How long claims held the devices that some of it is for."""
         self.config = HAMI
         """Which resources count cards."""
-        self.entries: list[QuotaEntry] = []
-        """All lines within the window, in the order in which they ended."""
-        self.found: dict[str, QuotaEntry] = {}
-        """The entries that were asked for, wherever they lie."""
+        self.kept = KeptEntries[QuotaEntry](scope)
         self.wastes: list[Waste] = []
         """What attempts that were cut short had held, in the window or asked for."""
         self._priced = scope.priced
@@ -172,7 +169,7 @@ class QuotaSide:
 
     def found_entry(self, entry: str) -> QuotaEntry | DeviceEntry | None:
         """An entry of quota or of claimed devices by its id, if it was asked for."""
-        return self.found.get(entry) or self.claimed.lines.found.get(entry)
+        return self.kept.found.get(entry) or self.claimed.lines.kept.found.get(entry)
 
     def release(self, workload: str, current: Attempt | None, position: LogPosition, asking: Mapping[str, str]) -> None:
         """It holds nothing any more. `asking` has the cluster queue of each workload that has requested preemption."""
@@ -188,9 +185,8 @@ class QuotaSide:
             return
         self._close(workload, open_, cause)
         held, attempt = tuple(self._over.pop(workload, ())), open_.attempt
-        inside = self.window.since <= position.at < self.window.until
         cut_short = attempt.stopped and not attempt.finished and held
-        if cut_short and (inside or any(entry.id in self.wanted for entry in held)):
+        if cut_short and self.kept.keeps_waste(position.at, held):
             self.wastes.append(wasted(attempt, position, asking.get(attempt.preemptor, ""), held))
 
     def finish(self, at: Millis) -> None:
@@ -211,12 +207,12 @@ class QuotaSide:
         began, until = open_.began, cause.at if cause is not None else at
         if until <= began.at:
             return
-        inside = began.at < self.window.until and until > self.window.since
+        holder = open_.attempt.holder
         for (flavor, resource), amount in open_.amounts.items():
             entry = QuotaEntry(
-                id=entry_id(open_.kind, open_.attempt.holder, began, flavor, resource),
+                id=entry_id(open_.kind, holder, began, holder.workload, holder.attempt, flavor, resource),
                 kind=open_.kind,
-                holder=open_.attempt.holder,
+                holder=holder,
                 flavor=flavor,
                 resource=resource,
                 amount=amount,
@@ -225,10 +221,7 @@ class QuotaSide:
                 began=began,
                 ended=cause,
             )
-            if inside:
-                self.entries.append(entry)
-            if entry.id in self.wanted:
-                self.found[entry.id] = entry
+            self.kept.keep(entry)
             if cause is not None:
                 self._over.setdefault(workload, []).append(entry)
 

@@ -141,7 +141,7 @@ class PriceTerms(msgspec.Struct, frozen=True):
 NO_TERMS = PriceTerms()
 
 
-def rates_of(prices: PriceList, entry: AnyEntry, terms: PriceTerms = NO_TERMS) -> tuple[Rate, ...]:
+def rates_of(prices: PriceList, entry: AnyEntry, terms: PriceTerms) -> tuple[Rate, ...]:
     """The meters that run for an entry; none when nothing is priced for it."""
     holder = entry.holder
     flavor, model, resource, device_class, alone = "", "", "", "", None

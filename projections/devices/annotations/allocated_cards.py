@@ -6,15 +6,13 @@ from itertools import zip_longest
 import msgspec
 
 from events.card import CardShare, MigInstance
-from projections.devices.annotations.bad_annotation import BadAnnotation, whole_number
+from projections.devices.annotations.bad_annotation import BadAnnotation, number_of_32_bits
 from projections.devices.vendors.table import BY_WORD, NVIDIA, VENDORS
 from projections.devices.vendors.vendor import Vendor, serves
 
 ALLOCATED = "hami.io/vgpu-devices-allocated"
 MIG_ALLOCATIONS = "hami.io/vgpu-mig-allocations"
 ASSIGNED_NODE = "hami.io/vgpu-node"
-ASSIGNED_TIME = "hami.io/vgpu-time"
-USE_UUID = "nvidia.com/use-gpuuuid"
 CARD_POLICY = "hami.io/gpu-scheduler-policy"
 NODE_POLICY = "hami.io/node-scheduler-policy"
 
@@ -71,7 +69,7 @@ def decode_container(text: str, *, key: str = ALLOCATED) -> tuple[CardShare, ...
     return tuple(_share(entry, key) for entry in text.split(":") if "," in entry)
 
 
-def decode_slots(text: str, *, key: str = ALLOCATED) -> tuple[tuple[CardShare, ...], ...]:
+def decode_slots(text: str, *, key: str) -> tuple[tuple[CardShare, ...], ...]:
     """The shares between the semicolons; after the last is an empty slot. Raises `BadAnnotation`."""
     return tuple(decode_container(slot, key=key) for slot in text.split(";"))
 
@@ -85,17 +83,12 @@ def decode_allocation(text: str, *, vendor: str = NVIDIA, key: str = ALLOCATED) 
     )
 
 
-def decode_pod(annotations: Mapping[str, str], keys: Mapping[str, str]) -> dict[str, tuple[tuple[CardShare, ...], ...]]:
-    """The shares of a pod under each vendor word whose annotation it has. Raises `BadAnnotation`."""
-    return {word: decode_slots(annotations[key], key=key) for word, key in sorted(keys.items()) if key in annotations}
-
-
 def _share(entry: str, key: str) -> CardShare:
     fields = entry.split(",")
     if len(fields) < _ENTRY_FIELDS:
         raise BadAnnotation(key=key, part=entry, problem="must have 4 fields: uuid, type, memory, cores")
     uuid, word = fields[:2]
-    memory, cores = (whole_number(text, key=key, part=entry) for text in fields[2:_ENTRY_FIELDS])
+    memory, cores = (number_of_32_bits(text, key=key, part=entry) for text in fields[2:_ENTRY_FIELDS])
     if memory < 0 or cores < 0:
         raise BadAnnotation(key=key, part=entry, problem="has a negative amount")
     return CardShare(uuid=uuid, vendor=word, memory=memory, cores=cores, slots=_slots(fields[_ENTRY_FIELDS:]))
@@ -104,7 +97,7 @@ def _share(entry: str, key: str) -> CardShare:
 def _slots(more: Sequence[str]) -> int:
     """How many slots a share takes, where releases of HAMi after 2.10 say it; like them, what can't be read there is passed over."""
     try:
-        return max(whole_number(more[0], key="", part=""), 1) if more else 1
+        return max(number_of_32_bits(more[0], key="", part=""), 1) if more else 1
     except BadAnnotation:
         return 1
 

@@ -14,7 +14,7 @@ class BadAnnotation(ValueError):
 _SHOWN = 80
 
 
-def whole_number(text: str, *, key: str, part: str) -> int:
+def number_of_32_bits(text: str, *, key: str, part: str) -> int:
     """A 32-bit number that stands in part of an annotation. Raises `BadAnnotation`."""
     sign = text[:1] if text[:1] in ("-", "+") else ""
     digits = text.removeprefix(sign)

@@ -105,8 +105,3 @@ def parse_weights(text: str) -> Weights:
     if not any(found.values()):
         raise BadWeights(text, text, "is zero throughout")
     return Weights(**found)
-
-
-def is_true(text: str) -> bool:
-    """Whether an annotation says yes, in any of the ways that Go's boolean reader takes."""
-    return text in ("1", "t", "T", "TRUE", "true", "True")

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+from events.go_bool import as_bool
 from projections.devices.annotations.allocated_cards import CARD_POLICY, names_in
-from projections.devices.annotations.steering import MUTEX, TOPOLOGY, Choice, is_true, model_choice, uuid_choice
+from projections.devices.annotations.steering import MUTEX, TOPOLOGY, Choice, model_choice, uuid_choice
 from projections.devices.namespace_quota import NO_QUOTA, QuotaRoom
 from projections.devices.vendors.vendor import Vendor
 
@@ -15,8 +16,6 @@ SOFT_SPLIT_POD = "huawei.com/vnpu-mode"
 SOFT_SPLIT = "hami-core"
 QUALITY, CLASS = "metax-tech.com/sgpu-qos-policy", "metax-tech.com/sgpu-app-class"
 LINKED = "metax-tech.com/sgpu-topology-aware"
-_FALSE = ("0", "f", "F", "false", "FALSE", "False")
-"""How a word says no in an annotation, as Go reads it."""
 BEST_EFFORT, FIXED_SHARE, BURST_SHARE = "best-effort", "fixed-share", "burst-share"
 ONLINE, OFFLINE = "online", "offline"
 
@@ -63,7 +62,7 @@ def terms_of(
         models=model_choice(annotations, vendor.use_model, vendor.avoid_model) if vendor.use_model else Choice(),
         modes=annotations.get(MODES) if rules.modes else None,
         mutex=MUTEX in words,
-        numa_bind=is_true(annotations.get(NUMA_BIND, "")),
+        numa_bind=bool(as_bool(annotations.get(NUMA_BIND))),
         topology=rules.topology and TOPOLOGY in words,
         soft_split=rules.soft_split and annotations.get(SOFT_SPLIT_POD) == SOFT_SPLIT,
         room=room,
@@ -75,4 +74,5 @@ def terms_of(
 
 def _wants_links(text: str, *, by_default: bool) -> bool:
     """What a pod says; what HAMi can't read says nothing."""
-    return is_true(text) or (by_default and text not in _FALSE)
+    said = as_bool(text)
+    return by_default if said is None else said

@@ -22,9 +22,6 @@ from projections.devices.namespace_quota import NO_QUOTA, Limit, QuotaRoom, room
 from projections.devices.vendors.table import BY_WORD
 from projections.devices.vendors.vendor import Vendor, is_card_of
 
-Shares = dict[str, tuple[CardShare, ...]]
-"""The shares that one container gets, by vendor word."""
-
 
 class PodFit(msgspec.Struct, frozen=True, kw_only=True):
     """The shares that the containers would get, or the reason codes of the cards that refused, counted."""
@@ -120,16 +117,6 @@ def sort_cards(
         return key(score, state.use.slots, card.numa, card.index)
 
     return sorted(states, key=order)
-
-
-def fit_pod(on: NodeCards, requests: Sequence[CardRequest | None], init: int, annotations: Mapping[str, str]) -> PodFit:
-    """Fit all containers of a pod that asks for one kind of card; the first `init` of them are init containers."""
-    return fit_asking(on, one_kind(requests), init, asking(annotations, requests))
-
-
-def one_kind(requests: Sequence[CardRequest | None]) -> tuple[tuple[CardRequest, ...], ...]:
-    """The requests per container of a pod whose containers each ask for at most one kind of card."""
-    return tuple(() if request is None else (request,) for request in requests)
 
 
 def fit_asking(

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 from events.card import Card, CardRequest
-from projections.devices.annotations.steering import BINPACK, EVEN, MUTEX, NUMA, SPREAD, Weights
+from projections.devices.annotations.steering import BINPACK, MUTEX, NUMA, SPREAD, Weights
 from projections.devices.card_use import IDLE, CardState, CardUse
 
 SCALE = 1 << 96
 Key = tuple[int, ...]
 
 
-def fullness(card: Card, use: CardUse, weights: Weights = EVEN) -> int:
+def fullness(card: Card, use: CardUse, weights: Weights) -> int:
     """How full a card is over slots, cores and memory, scaled; 0 if it lacks one of the three altogether."""
     if not (card.slots and card.cores and card.memory):
         return 0

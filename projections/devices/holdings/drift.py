@@ -56,7 +56,7 @@ def _on_node(
             state = "gone" if seen is None else "not ready"
             yield _finding(DriftKind.NODE_LOST, node, card.uuid, holder, f"holds {charged}, and the node is {state}")
         elif not cards.in_service(node, card):
-            why = out_of_service(cards, cards.nodes[node], card)
+            why = why_out_of_service(cards, cards.nodes[node], card)
             yield _finding(DriftKind.UNHEALTHY, node, card.uuid, holder, f"holds {charged}, and the card is {why}")
         if holder.startswith(POD):
             yield _finding(
@@ -87,7 +87,7 @@ def _unregistered(cards: CardHoldings, uuid: str, stakes: Mapping[str, Stake]) -
         yield _finding(DriftKind.UNREGISTERED, node, uuid, holder, message)
 
 
-def pods_without_word(cards: CardHoldings, pods: Mapping[str, PodObserved]) -> list[Drift]:
+def pods_without_word(pods: Mapping[str, PodObserved]) -> list[Drift]:
     """Pods that ask for cards and run, although HAMi has not written which they got."""
     return [
         _finding(
@@ -123,10 +123,10 @@ def all_findings(
     by_card = [
         finding for uuid in sorted({*cards.homes, *cards.stakes}) for finding in card_findings(cards, nodes, uuid)
     ]
-    return sorted([*by_card, *pods_without_word(cards, pods), *stale_pods(cards)])
+    return sorted([*by_card, *pods_without_word(pods), *stale_pods(cards)])
 
 
-def out_of_service(cards: CardHoldings, registered: DevicesRegistered, card: Card) -> str:
+def why_out_of_service(cards: CardHoldings, registered: DevicesRegistered, card: Card) -> str:
     """Why new pods are kept from a card, cordons aside; empty if they are not."""
     if not card.healthy:
         return "reported unhealthy"

@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from events.card import Card
-from projections.devices.annotations.bad_annotation import BadAnnotation, whole_number
+from projections.devices.annotations.bad_annotation import BadAnnotation, number_of_32_bits
 from projections.devices.fit.metax_sharing import QUALITY_OF_CARD
 from projections.devices.fit.pick_neighbours import NODE_TYPE
 from projections.devices.fit.slices import MOST, PROFILES, profiles_in
@@ -167,7 +167,7 @@ def _card_cut(vendor: Vendor, node: str, place: int, one: _Cut, memory: int, cut
     """A card that is cut into slices, by its own number or its place on the node where it has none. Raises `BadAnnotation`."""
     index = place
     if one.index.isascii() and one.index.isdigit():
-        index = whole_number(one.index, key=vendor.register, part=one.index)
+        index = number_of_32_bits(one.index, key=vendor.register, part=one.index)
     return Card(
         uuid=f"{node}-enflame-drs-{index}",
         index=index,
@@ -182,7 +182,7 @@ def _card_cut(vendor: Vendor, node: str, place: int, one: _Cut, memory: int, cut
 def _slots(vendor: Vendor, cut: _Cut) -> int:
     """Into how many slices a card can be cut; plugins write it as a number or as text. Raises `BadAnnotation`."""
     text = cut.capacity if isinstance(cut.capacity, str) else str(int(cut.capacity))
-    slots = whole_number(text.strip(), key=vendor.register, part=text)
+    slots = number_of_32_bits(text.strip(), key=vendor.register, part=text)
     if slots <= 0:
         raise BadAnnotation(key=vendor.register, part=text, problem="is no number of slices")
     return slots

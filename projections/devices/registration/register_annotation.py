@@ -7,15 +7,14 @@ from typing import Annotated, TypeAlias
 import msgspec
 
 from events.card import Card, MigProfile, Span
-from projections.devices.annotations.bad_annotation import BadAnnotation, whole_number
+from events.go_bool import as_bool
+from projections.devices.annotations.bad_annotation import BadAnnotation, number_of_32_bits
 
 REGISTER = "hami.io/node-nvidia-register"
 PAIR_SCORES = "hami.io/node-nvidia-score"
 CORDON = "hami.io/device-cordon"
 _SHORT, _LONG = 7, 9
 _SHOWN = 80
-_TRUE = ("1", "t", "T", "TRUE", "true", "True")
-_FALSE = ("0", "f", "F", "FALSE", "false", "False")
 _INT32 = 2**31
 _Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-_INT32, lt=_INT32)]
 _Natural: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=_INT32)]
@@ -146,18 +145,19 @@ def _legacy_card(segment: str, key: str) -> Card:
         raise BadAnnotation(key=key, part=segment, problem=f"must have {_SHORT} or {_LONG} fields")
     uuid, count, memory, cores, model, numa, health = fields[:_SHORT]
     index, mode = fields[_SHORT:] if len(fields) == _LONG else ("0", "hami-core")
-    if health not in _TRUE + _FALSE:
+    healthy = as_bool(health)
+    if healthy is None:
         raise BadAnnotation(key=key, part=segment, problem="must say true or false in its seventh field")
     card = Card(
         uuid=uuid,
-        index=whole_number(index, key=key, part=segment),
-        slots=whole_number(count, key=key, part=segment),
-        memory=whole_number(memory, key=key, part=segment),
-        cores=whole_number(cores, key=key, part=segment),
+        index=number_of_32_bits(index, key=key, part=segment),
+        slots=number_of_32_bits(count, key=key, part=segment),
+        memory=number_of_32_bits(memory, key=key, part=segment),
+        cores=number_of_32_bits(cores, key=key, part=segment),
         model=model,
-        numa=whole_number(numa, key=key, part=segment),
+        numa=number_of_32_bits(numa, key=key, part=segment),
         mode=mode,
-        healthy=health in _TRUE,
+        healthy=healthy,
         vendor="",
     )
     if card.index < 0:

@@ -131,7 +131,7 @@ def _percent(amount: Amount) -> int | None:
     return min(int(value), WHOLE_CARD)
 
 
-def container_requests(
+def container_card_requests(
     container: ContainerShape, annotations: Mapping[str, str], config: CardConfig = HAMI
 ) -> tuple[CardRequest, ...]:
     """All requests of one container, by vendor word, after the webhook's effects."""
@@ -164,12 +164,12 @@ class PodCardRequests(msgspec.Struct, frozen=True):
 def pod_card_requests(shape: PodShape, config: CardConfig = HAMI) -> PodCardRequests:
     """The requests of all containers of a pod."""
     annotations = shape.device_annotations
-    init = tuple(container_requests(container, annotations, config) for container in shape.init_containers)
-    others = tuple(container_requests(container, annotations, config) for container in shape.containers)
+    init = tuple(container_card_requests(container, annotations, config) for container in shape.init_containers)
+    others = tuple(container_card_requests(container, annotations, config) for container in shape.containers)
     return PodCardRequests((*init, *others), len(init), shape.sidecars)
 
 
-def any_asks_for_cards(pod_sets: Iterable[PodSet], config: CardConfig = HAMI) -> bool:
+def any_asks_for_cards(pod_sets: Iterable[PodSet], config: CardConfig) -> bool:
     """Whether pods of any of these sets need cards."""
     return any(asks_for_cards(one.shape, config) for one in pod_sets)
 

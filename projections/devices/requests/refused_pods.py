@@ -30,7 +30,7 @@ def refused_by_hami(shape: PodShape, config: CardConfig = HAMI) -> str:
     ).message
 
 
-def refused_pods(pod_sets: Iterable[PodSet], config: CardConfig = HAMI) -> str:
+def refused_pods(pod_sets: Iterable[PodSet], config: CardConfig) -> str:
     """Of which pod set HAMi refuses the pods, and why, in words; empty where it refuses none."""
     for one in pod_sets:
         why = refused_by_hami(one.shape, config)

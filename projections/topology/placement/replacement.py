@@ -37,7 +37,7 @@ def replace_in_pod_set(
     request: PlacementRequest,
     lost: NodeLoss,
     gates: TopologyGates,
-    cards: CardPlaces | None = None,
+    cards: CardPlaces | None,
 ) -> Replaced:
     """Where the pods of a pod set are without the node; its places as they are where it has none there.
 

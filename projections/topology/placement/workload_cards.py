@@ -35,7 +35,7 @@ def ledger_of(world: TopologyState) -> CardLedger:
     return CardLedger(cards=world.cards, nodes=world.nodes, trail=world.trail)
 
 
-def cards_where_placed(world: TopologyState, workload: Workload, kept: Sequence[PodPlacement] = ()) -> Placed:
+def cards_where_placed(world: TopologyState, workload: Workload, kept: Sequence[PodPlacement]) -> Placed:
     """Cards for all pods of a workload with quota: for those that are placed by topology where they lie, for the others anywhere.
 
     Those in domains come first, of them the smaller pod sets, which lead; the reason says for which there are none. Pods that keep

@@ -68,7 +68,7 @@ def first_unplaced(
     flavors: Mapping[str, FlavorRoom],
     requests: Sequence[PlacementRequest],
     gates: TopologyGates,
-    cards: CardPlaces | None = None,
+    cards: CardPlaces | None,
 ) -> UnplacedGroup | None:
     """The first group of a workload that finds no place; those before it stay charged. None where all do, or none is well formed."""
     for one_flavor in _by_flavor(flavors, requests, gates):

@@ -40,9 +40,7 @@ class Unplaced(msgspec.Struct, frozen=True):
     failure: str
 
 
-def place_group(
-    flavor: FlavorRoom, group: Group, gates: TopologyGates, within: range | None = None
-) -> GroupPlaces | Unplaced:
+def place_group(flavor: FlavorRoom, group: Group, gates: TopologyGates, within: range | None) -> GroupPlaces | Unplaced:
     """Places for all pods of a group, on the leaves of a range where one is given; or why there are none."""
     workers, leader = group.workers, group.leader
     tree = flavor.room.tree

@@ -9,7 +9,6 @@ from events.configuration import KUEUE_API
 from events.control import ObjectRefused
 from events.event import Millis
 from events.json_object import JsonObject
-from events.pod import PodAccounted
 from events.provisioning import ProvisioningRejected
 from events.quota import ConfigurationFact
 from events.timestamp import format_timestamp
@@ -110,23 +109,26 @@ def failed_create_event(rejected: ProvisioningRejected, uid: str, at: Millis) ->
     return _about_workload(rejected.workload, uid, message, at, "FailedCreate", message, warning=True)
 
 
-def pod_event(event: PodAccounted, at: Millis, message: str) -> ClusterEvent:
-    """The Event on a pod that has to go."""
+def pod_event(
+    namespace: str, name: str, uid: str, at: Millis, reason: str, message: str, *, warning: bool = False
+) -> ClusterEvent:
+    """The Event on a pod that has to go: one of each reason."""
     return ClusterEvent(
         api_version="v1",
         kind="Pod",
-        namespace=event.namespace,
-        name=event.name,
-        uid=event.uid,
+        namespace=namespace,
+        name=name,
+        uid=uid,
         identity="",
         at=at,
-        reason=event.doomed,
+        reason=reason,
         message=message,
+        warning=warning,
     )
 
 
 def job_event(
-    namespace: str, owner: Owner, identity: str, at: Millis, reason: str, message: str, *, member: Member | None = None
+    namespace: str, owner: Owner, identity: str, at: Millis, reason: str, message: str, *, member: Member | None
 ) -> ClusterEvent:
     """The Event on a job, or on a pod of a group without a job, that was started, stopped or ended."""
     return ClusterEvent(

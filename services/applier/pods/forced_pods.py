@@ -5,13 +5,12 @@ Rule: docs/rules/eviction.md#failure-recovery
 
 from events.api.labels import FORCIBLE
 from events.event import Millis
-from events.json_object import JsonObject, objects_at
+from events.json_object import JsonObject
 from events.pod import PodEndForced
-from events.timestamp import format_timestamp
 from projections.devices.state import DeviceState
-from services.applier.events.cluster_events import ClusterEvent
+from services.applier.events.cluster_events import pod_event
 from services.applier.events.event_recorder import EventRecorder
-from services.applier.pods.start_or_end import PODS
+from services.applier.pods.start_or_end import PODS, failed
 from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.applier.writes.retried_writes import RetriedWrites
 from services.jobs.kinds import pods as rules
@@ -48,18 +47,7 @@ class ForcedPods:
         now = self._clock.now()
         await self._writer.merge(PODS, event.namespace, event.pod, forced(pod, event, now), subresource="status")
         self._notices.record(
-            ClusterEvent(
-                api_version="v1",
-                kind="Pod",
-                namespace=event.namespace,
-                name=event.pod,
-                uid=event.uid,
-                identity="",
-                at=now,
-                reason=REASON,
-                message=message(event),
-                warning=True,
-            )
+            pod_event(event.namespace, event.pod, event.uid, now, REASON, message(event), warning=True)
         )
         await self._writer.delete(PODS, event.namespace, event.pod, uid=event.uid, at_once=True)
 
@@ -71,9 +59,5 @@ def message(event: PodEndForced) -> str:
 
 
 def forced(pod: JsonObject, event: PodEndForced, at: Millis) -> JsonObject:
-    """The patch of its status by which it has failed, of that very version: the whole list of conditions is written."""
-    mark = {"type": CONDITION, "status": "True", "reason": REASON, "message": message(event)}
-    kept = [one for one in objects_at(pod, "status", "conditions") if one.get("type") != CONDITION]
-    conditions = [*kept, {**mark, "lastTransitionTime": format_timestamp(at)}]
-    version = {"resourceVersion": pod["metadata"]["resourceVersion"]}
-    return {"metadata": version, "status": {"phase": "Failed", "conditions": conditions}}
+    """The patch of its status by which it has failed, in Kueue's words."""
+    return failed(pod, CONDITION, REASON, message(event), at)

@@ -44,7 +44,9 @@ class PodKeeper:
             return
         if event.doomed and not rules.is_leaving(pod):
             await end_pods(self._writer, pod, event.doomed, _WHY[event.doomed])
-            self._notices.record(pod_event(event, self._notices.now, _WHY[event.doomed]))
+            self._notices.record(
+                pod_event(event.namespace, event.name, event.uid, self._notices.now, event.doomed, _WHY[event.doomed])
+            )
         if rules.is_held(pod):
             left = [one for one in meta["finalizers"] if one != MANAGED]
             patch: JsonObject = {"metadata": {"uid": event.uid, "finalizers": left or None}}

@@ -1,4 +1,4 @@
-"""Pods that no job starts and stops: their scheduling gate is removed, or they are marked as terminating and deleted."""
+"""Pods that no job starts and stops: their scheduling gate is removed, or they are marked as ending and deleted, or as failed."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
@@ -6,8 +6,10 @@ from typing import TypeAlias
 import msgspec
 
 from events.api.labels import DECISION, PRIORITY_CLASS, QUEUE_NAME
-from events.json_object import JsonObject
+from events.event import Millis
+from events.json_object import JsonObject, objects_at
 from events.json_path import difference, put
+from events.timestamp import format_timestamp
 from events.workload import Member, MemberState
 from services.applier.plan import Application
 from services.jobs.kinds import pods as rules
@@ -107,6 +109,15 @@ async def end_pods(writer: Writer, pod: JsonObject, reason: str, message: str) -
     status = {"metadata": version, "status": {"conditions": rules.told_to_end(pod, reason, message)}}
     await writer.merge(PODS, namespace, name, status, subresource="status")
     await writer.delete(PODS, namespace, name, uid=pod["metadata"].get("uid", ""))
+
+
+def failed(pod: JsonObject, condition: str, reason: str, message: str, at: Millis) -> JsonObject:
+    """The patch of its status by which it has failed, of that very version: the whole list of conditions is written."""
+    mark = {"type": condition, "status": "True", "reason": reason, "message": message}
+    kept = [one for one in objects_at(pod, "status", "conditions") if one.get("type") != condition]
+    conditions = [*kept, {**mark, "lastTransitionTime": format_timestamp(at)}]
+    version = {"resourceVersion": pod["metadata"]["resourceVersion"]}
+    return {"metadata": version, "status": {"phase": "Failed", "conditions": conditions}}
 
 
 async def _write(writer: Writer, application: Application, pod: JsonObject, wanted: JsonObject) -> None:

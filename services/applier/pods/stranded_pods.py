@@ -7,14 +7,13 @@ from collections.abc import Sequence
 
 from events.api.labels import TOPOLOGY_GATE
 from events.event import Millis
-from events.json_object import JsonObject, objects_at
+from events.json_object import JsonObject
 from events.json_path import get
-from events.timestamp import format_timestamp
 from projections.topology.placement.node_failures import stranded_pods
 from projections.topology.state import TopologyState
-from services.applier.events.cluster_events import ClusterEvent
+from services.applier.events.cluster_events import pod_event
 from services.applier.events.event_recorder import EventRecorder
-from services.applier.pods.start_or_end import PODS
+from services.applier.pods.start_or_end import PODS, failed
 from services.applier.writes.low_priority_writes import LowPriorityWrites
 from services.applier.writes.retried_writes import RetriedWrites
 from services.jobs.kinds import pods as rules
@@ -59,19 +58,7 @@ class StrandedPods:
             return
         now = self._clock.now()
         await self._writer.merge(PODS, namespace, name, ended(pod, now), subresource="status")
-        self._notices.record(
-            ClusterEvent(
-                api_version="v1",
-                kind="Pod",
-                namespace=namespace,
-                name=name,
-                uid=uid,
-                identity="",
-                at=now,
-                reason=_EVENT,
-                message=MESSAGE,
-            )
-        )
+        self._notices.record(pod_event(namespace, name, uid, now, _EVENT, MESSAGE))
 
 
 def still_waits(pod: JsonObject) -> bool:
@@ -81,9 +68,5 @@ def still_waits(pod: JsonObject) -> bool:
 
 
 def ended(pod: JsonObject, at: Millis) -> JsonObject:
-    """The patch of its status by which it has failed, of that very version: the whole list of conditions is written."""
-    mark = {"type": CONDITION, "status": "True", "reason": REASON, "message": MESSAGE}
-    kept = [one for one in objects_at(pod, "status", "conditions") if one.get("type") != CONDITION]
-    conditions = [*kept, {**mark, "lastTransitionTime": format_timestamp(at)}]
-    version = {"resourceVersion": pod["metadata"]["resourceVersion"]}
-    return {"metadata": version, "status": {"phase": "Failed", "conditions": conditions}}
+    """The patch of its status by which it has failed, in Kueue's words."""
+    return failed(pod, CONDITION, REASON, MESSAGE, at)

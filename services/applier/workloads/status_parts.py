@@ -57,7 +57,7 @@ def decided_part(status: JsonObject) -> StatusPart:
     return StatusPart(ADMISSION, {"conditions": _conditions(status, _DECIDED), **found})
 
 
-def seen_parts(status: JsonObject, found: JsonObject | None, *, pods: bool = True) -> list[StatusPart]:
+def seen_parts(status: JsonObject, found: JsonObject | None, *, pods: bool) -> list[StatusPart]:
     """The parts that hold observations of the job, without those that the object shows already (all if `found`, the object, is None).
 
     A Finished condition that is true is never written again, by whichever manager it is. Without `pods`, PodsReady is left out.

@@ -9,7 +9,7 @@ from events.job_kind import JobKind
 from events.json_object import JsonMapping, JsonObject, array_at, is_object, object_at, objects_at
 from events.json_path import FieldBroken, Location, dotted, get, locate, whole
 from events.whole_number import whole_number
-from services.jobs.kinds.ray import wrapped_pods
+from services.jobs.kinds.ray import cluster_pods
 from services.jobs.kinds.table import KINDS, RAY_CLUSTER, RAY_JOB
 from services.jobs.pod_sets.pod_set import InjectionForm, PodIndex, Pods
 
@@ -119,7 +119,8 @@ def _of_component(component: Any, at: Location, plain: Read, *, let_in: bool) ->
         return [Pods(name="", count=count, template=template or {}, at=at)]
     known = next((one for one in KINDS if (one.kind, one.group) == (word, api.rpartition("/")[0])), None)
     if known in (RAY_CLUSTER, RAY_JOB):
-        return [] if let_in and not component.get(_INFOS) else wrapped_pods(known, wrapped)
+        # The controller of AppWrappers knows of no submitter of a RayJob.
+        return [] if let_in and not component.get(_INFOS) else cluster_pods(known, wrapped)
     if known is None or (known.reader and known.reader != "job"):
         return []
     return plain(known, wrapped)

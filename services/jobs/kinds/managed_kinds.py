@@ -23,11 +23,11 @@ class Kinds:
     def __init__(
         self,
         managed: tuple[JobKind, ...],
-        external: tuple[str, ...] = (),
-        serving: tuple[JobKind, ...] = (),
+        external: tuple[str, ...],
+        serving: tuple[JobKind, ...],
         *,
-        takes_all: bool = False,
-        by_topology: bool = True,
+        takes_all: bool,
+        by_topology: bool,
     ) -> None:
         self.takes_all = takes_all
         """Whether jobs without a queue name are managed, too (`manageJobsWithoutQueueName`)."""

@@ -45,18 +45,13 @@ CLUSTER_NAME_AT: Mapping[str, Location] = {
 
 
 def cluster_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
-    """Head and worker groups of a RayCluster. Raises `FieldBroken`."""
+    """Head and worker groups of a RayCluster, or of what has one in it. Raises `FieldBroken`."""
     return _cluster(job, CLUSTER_AT[kind.reader])
 
 
 def service_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
     """Head and worker groups of a RayService. Raises `FieldBroken`."""
     return _scaled(job, _cluster(job, CLUSTER_AT[kind.reader]))
-
-
-def wrapped_pods(kind: JobKind, job: JsonObject) -> list[Pods]:
-    """Head and worker groups of a RayCluster or RayJob that an AppWrapper wraps, whose controller knows of no submitter. Raises `FieldBroken`."""
-    return _cluster(job, CLUSTER_AT[kind.reader])
 
 
 def job_pods(kind: JobKind, job: JsonObject) -> list[Pods]:

@@ -36,9 +36,7 @@ _TEMPLATES: dict[tuple[str, str], tuple[Location, ...]] = {
 }
 
 
-def queued_pods(
-    group: str, kind: str, value: JsonObject, *, takes_all: bool = False, by_topology: bool = True
-) -> JsonObject:
+def queued_pods(group: str, kind: str, value: JsonObject, *, takes_all: bool, by_topology: bool) -> JsonObject:
     """The object with its queue on its pods: one workload per pod of a Deployment, one for all pods of a StatefulSet.
 
     `by_topology` says whether pods are placed by topology at all.

@@ -6,7 +6,7 @@ from events.card import Card
 from events.json_object import JsonMapping, object_at, objects_at
 from events.quantity import BadQuantity, to_units
 from events.whole_number import whole_number
-from projections.devices.card_config import HAMI, CardConfig
+from projections.devices.card_config import CardConfig
 from projections.devices.fit.pick import MIG_MODE
 from projections.devices.registration.node_cards import cards_on
 from projections.devices.vendors.table import NVIDIA
@@ -16,7 +16,7 @@ _COUNTED = "nvidia.com/gpu.count"
 """How many cards the discovery of NVIDIA has counted on a node."""
 
 
-def cards_of(node: JsonMapping, config: CardConfig = HAMI) -> tuple[Card, ...]:
+def cards_of(node: JsonMapping, config: CardConfig) -> tuple[Card, ...]:
     """The cards that a node has registered; none of a vendor where what it says of these can't be read."""
     meta, status = object_at(node, "metadata"), object_at(node, "status")
     capacity: dict[str, int] = {}
@@ -29,7 +29,7 @@ def cards_of(node: JsonMapping, config: CardConfig = HAMI) -> tuple[Card, ...]:
     return cards_on(str(meta.get("name")), annotations, capacity, labels, config.vendors).cards
 
 
-def most_cards(nodes: Mapping[str, JsonMapping], config: CardConfig = HAMI) -> int:
+def most_cards(nodes: Mapping[str, JsonMapping], config: CardConfig) -> int:
     """How many shares of NVIDIA's cards a container has at most on the node that has most of them; 0 where none is known.
 
     One of each card, but for cards that are cut by MIG, of which it may have all pieces.
@@ -43,7 +43,7 @@ def most_cards(nodes: Mapping[str, JsonMapping], config: CardConfig = HAMI) -> i
     return most
 
 
-def most_slots(nodes: Mapping[str, JsonMapping], config: CardConfig = HAMI) -> dict[str, int]:
+def most_slots(nodes: Mapping[str, JsonMapping], config: CardConfig) -> dict[str, int]:
     """By vendor, how many shares of cards the node offers that offers most of them."""
     most: dict[str, int] = {}
     for node in nodes.values():
@@ -58,9 +58,7 @@ def most_slots(nodes: Mapping[str, JsonMapping], config: CardConfig = HAMI) -> d
     return most
 
 
-def slot_problems(
-    pod: JsonMapping, field: str, nodes: Mapping[str, JsonMapping], config: CardConfig = HAMI
-) -> list[Problem]:
+def slot_problems(pod: JsonMapping, field: str, nodes: Mapping[str, JsonMapping], config: CardConfig) -> list[Problem]:
     """What of a pod's shares no node here has room for: those of a container on cards of their own, all of them in slots.
 
     Rule: docs/rules/objects.md#gpu-mistakes

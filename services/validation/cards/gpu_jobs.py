@@ -10,7 +10,7 @@ from events.card import WHOLE_CARD
 from events.json_object import JsonMapping, object_at, objects_at
 from events.quantity import BadQuantity, to_units
 from events.whole_number import whole_number
-from projections.devices.card_config import HAMI, CardConfig
+from projections.devices.card_config import CardConfig
 from projections.devices.vendors.table import NVIDIA
 from services.validation.cards.card_slots import cards_of
 from services.validation.problem import Problem, warning
@@ -47,7 +47,7 @@ def gpu_names(config: CardConfig) -> GpuNames:
 
 
 def gpu_container_problems(
-    pod: JsonMapping, field: str, card_sizes: Sequence[int], config: CardConfig = HAMI
+    pod: JsonMapping, field: str, card_sizes: Sequence[int], config: CardConfig
 ) -> list[Problem]:
     """Problems of all containers of a pod; `card_sizes` are the MiB of the cards known from the files, smallest first."""
     names = gpu_names(config)
@@ -61,9 +61,7 @@ def gpu_container_problems(
     return found
 
 
-def card_sizes(
-    flavors: Mapping[str, JsonMapping], nodes: Mapping[str, JsonMapping], config: CardConfig = HAMI
-) -> list[int]:
+def card_sizes(flavors: Mapping[str, JsonMapping], nodes: Mapping[str, JsonMapping], config: CardConfig) -> list[int]:
     """The MiB of the cards that nodes have registered, else of a card for each flavor and node whose labels say it; smallest first."""
     real = {card.memory for one in nodes.values() for card in cards_of(one, config) if card.vendor == NVIDIA}
     if real:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from events.amount import UNLIMITED
 from events.json_object import JsonMapping, array_at, object_at, objects_at
-from projections.devices.card_config import HAMI, CardConfig
+from projections.devices.card_config import CardConfig
 from projections.devices.vendors.table import NVIDIA
 from services.validation.cards.card_slots import cards_of
 from services.validation.cards.gpu_jobs import GpuNames, gpu_names, not_mebibytes, plain_number
@@ -15,8 +15,8 @@ from services.validation.problem import Problem, warning
 def gpu_queue_problems(
     spec: JsonMapping,
     flavors: Mapping[str, JsonMapping],
-    config: CardConfig = HAMI,
-    nodes: Mapping[str, JsonMapping] | None = None,
+    config: CardConfig,
+    nodes: Mapping[str, JsonMapping],
 ) -> list[Problem]:
     """What the GPU quotas of a ClusterQueue most likely do not mean, by the cards of the nodes where these are at hand."""
     names = gpu_names(config)
@@ -29,7 +29,7 @@ def gpu_queue_problems(
         for j, flavor in enumerate(objects_at(group, "flavors")):
             field = f"spec.resourceGroups[{i}].flavors[{j}].resources"
             observed = flavors.get(str(flavor.get("name")))
-            found.extend(_flavor(flavor, observed, field, names, _registered(observed, nodes or {}, config)))
+            found.extend(_flavor(flavor, observed, field, names, _registered(observed, nodes, config)))
         # If the quota above counts cards, these numbers are per card as well.
         if covered & {names.memory, names.cores} and len(found) > before:
             found.append(

@@ -15,7 +15,7 @@ from projections.devices.annotations.steering import (
     BadWeights,
     parse_weights,
 )
-from projections.devices.card_config import HAMI, CardConfig
+from projections.devices.card_config import CardConfig
 from projections.devices.requests.admission_rule import (
     DEFAULT_SCHEDULER,
     HAMI_SCHEDULER,
@@ -41,9 +41,9 @@ def hami_problems(
     template: JsonMapping,
     field: str,
     known: Sequence[Problem],
-    config: CardConfig = HAMI,
+    config: CardConfig,
     *,
-    namespace: JsonMapping | None = None,
+    namespace: JsonMapping | None,
 ) -> list[Problem]:
     """All that HAMi would refuse or ignore in a pod template at `field`, without what `known` reports already; `namespace` is the job's."""
     spec = object_at(template, "spec")

@@ -18,12 +18,12 @@ def is_true(conditions: Sequence[JsonMapping] | None, kind: str) -> bool:
     return any(one.get("type") == kind and one.get("status") == "True" for one in conditions or ())
 
 
-def condition_problems(conditions: Sequence[JsonMapping] | None, field: str) -> list[Problem]:
-    """All conditions, each type once."""
+def condition_problems(conditions: Sequence[JsonMapping] | None) -> list[Problem]:
+    """All conditions of a status, each type once."""
     found: list[Problem] = []
     seen: list[str] = []
     for index, one in enumerate(conditions or ()):
-        at, kind = f"{field}[{index}]", str(one.get("type") or "")
+        at, kind = f"status.conditions[{index}]", str(one.get("type") or "")
         if kind in seen:
             found.append(duplicate(f"{at}.type", kind, "each condition once"))
         seen.append(kind)

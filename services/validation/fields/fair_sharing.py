@@ -9,7 +9,7 @@ from services.validation.problem import Problem, invalid
 LEAST = Fraction(1, 10**9)
 
 
-def fair_sharing_problems(fair: JsonMapping | None, field: str = "spec.fairSharing") -> list[Problem]:
+def fair_sharing_problems(fair: JsonMapping | None) -> list[Problem]:
     """The problems of the fair sharing weight, if one is given."""
     weight = (fair or {}).get("weight")
     if weight is None:
@@ -17,9 +17,9 @@ def fair_sharing_problems(fair: JsonMapping | None, field: str = "spec.fairShari
     try:
         exact = parse_quantity(weight)
     except BadQuantity as bad:
-        return [invalid(field, weight, str(bad), "a number of at least 0")]
+        return [invalid("spec.fairSharing", weight, str(bad), "a number of at least 0")]
     if exact < 0:
-        return [invalid(field, weight, f"weight {weight} is negative", "a number of at least 0")]
+        return [invalid("spec.fairSharing", weight, f"weight {weight} is negative", "a number of at least 0")]
     if 0 < exact <= LEAST:
-        return [invalid(field, weight, f"weight {weight} is too small to divide by", "0, or more than 1n")]
+        return [invalid("spec.fairSharing", weight, f"weight {weight} is too small to divide by", "0, or more than 1n")]
     return []

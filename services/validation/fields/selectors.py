@@ -9,6 +9,7 @@ from services.validation.problem import Problem, duplicate, forbidden, invalid, 
 _LISTS = ("In", "NotIn")
 _PRESENCE = ("Exists", "DoesNotExist")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_TAINTS = "spec.nodeTaints"
 _TOLERATED = {"operator": ("Equal", "Exists"), "effect": _EFFECTS}
 
 
@@ -75,11 +76,11 @@ def _contradictions(one: JsonMapping, field: str) -> list[Problem]:
     return found
 
 
-def effect_problems(taints: Sequence[JsonMapping] | None, field: str) -> list[Problem]:
-    """Taints that do not say what becomes of pods."""
+def effect_problems(taints: Sequence[JsonMapping] | None) -> list[Problem]:
+    """Taints of a flavor that do not say what becomes of pods."""
     found: list[Problem] = []
     for index, one in enumerate(taints or ()):
-        effect, at = one.get("effect", ""), f"{field}[{index}].effect"
+        effect, at = one.get("effect", ""), f"{_TAINTS}[{index}].effect"
         if not effect:
             found.append(required(at, "it does not say what becomes of pods", f"one of {', '.join(_EFFECTS)}"))
         elif effect not in _EFFECTS:
@@ -87,12 +88,12 @@ def effect_problems(taints: Sequence[JsonMapping] | None, field: str) -> list[Pr
     return found
 
 
-def taint_problems(taints: Sequence[JsonMapping] | None, field: str) -> list[Problem]:
-    """Keys and values of taints, each key and effect once."""
+def taint_problems(taints: Sequence[JsonMapping] | None) -> list[Problem]:
+    """Keys and values of a flavor's taints, each key and effect once."""
     found: list[Problem] = []
     seen: list[tuple[str, str]] = []
     for index, one in enumerate(taints or ()):
-        at, key, value = f"{field}[{index}]", str(one.get("key", "")), str(one.get("value", ""))
+        at, key, value = f"{_TAINTS}[{index}]", str(one.get("key", "")), str(one.get("value", ""))
         found.extend(label_key_problems(key, f"{at}.key"))
         found.extend(invalid(f"{at}.value", value, f"{value!r}: {reason}") for reason in why_no_label_value(value)[:1])
         if (key, str(one.get("effect", ""))) in seen:

@@ -11,7 +11,7 @@ def validate(value: JsonMapping) -> list[Problem]:
     spec = object_at(value, "spec")
     return [
         *labels_problems(spec.get("nodeLabels"), "spec.nodeLabels"),
-        *taint_problems(spec.get("nodeTaints"), "spec.nodeTaints"),
+        *taint_problems(spec.get("nodeTaints")),
     ]
 
 
@@ -19,7 +19,7 @@ def definition_problems(value: JsonMapping) -> list[Problem]:
     """What no pod could be started with, or no node have."""
     spec = object_at(value, "spec")
     return [
-        *effect_problems(spec.get("nodeTaints"), "spec.nodeTaints"),
+        *effect_problems(spec.get("nodeTaints")),
         *toleration_problems(spec.get("tolerations"), "spec.tolerations"),
     ]
 

@@ -51,7 +51,7 @@ def standing_problems(value: JsonMapping, settings: SettingsObserved) -> list[Pr
     if admission is not None and holds_quota(value):
         found.extend(_admission_problems(admission, {str(one.get("name", "main")) for one in sets}))
     status = object_at(value, "status")
-    found.extend(condition_problems(status.get("conditions"), "status.conditions"))
+    found.extend(condition_problems(status.get("conditions")))
     return [*found, *pod_set_update_problems(value)]
 
 

@@ -52,7 +52,7 @@ _UNMAPPED = "devices that pods claim can't be counted: no DeviceClass is mapped 
 class ClaimBook:
     """The objects of resource.k8s.io as they were last seen."""
 
-    def __init__(self, settings: SettingsObserved, selectors: Selectors | None = None) -> None:
+    def __init__(self, settings: SettingsObserved, selectors: Selectors | None) -> None:
         self._integrated = enabled(settings, "KueueDRAIntegration")
         self.counts = counts_claims(settings)
         """Whether claims are counted, and so watched."""

@@ -35,7 +35,7 @@ from services.jobs.kinds.managed_by import managed_by_path
 from services.jobs.kinds.managed_kinds import Kinds
 from services.jobs.kinds.pod_readers import pods_of
 from services.jobs.kinds.ray import CLUSTER, autoscaled_cluster
-from services.jobs.kinds.table import JOB, POD, TRAIN_JOB
+from services.jobs.kinds.table import POD, TRAIN_JOB
 from services.jobs.kinds.train_job import is_patched
 from services.jobs.pod_sets.pod_set import Pods
 from services.jobs.start_stop import holds_injection
@@ -136,9 +136,7 @@ def not_understood(kind: str, job: JsonMapping, state: JobState | None) -> list[
     return [] if state is None or not state.problems else [refusal(kind, job, Refused(state.problems))]
 
 
-def job_state(
-    value: JsonObject, around: Surroundings, kind: JobKind = JOB, last: WorkloadSpec | None = None
-) -> JobState | None:
+def job_state(value: JsonObject, around: Surroundings, kind: JobKind, last: WorkloadSpec | None) -> JobState | None:
     """The state of a job of any kind; None when no queue manages it, or when its pods are not known yet.
 
     Of one that was reported `last` is what it asked for: what can't be understood of it by now does not hide that it ends.
@@ -328,7 +326,7 @@ _CLASS_NOT_FOUND = "WorkloadPriorityClassNotFound"
 
 
 def priority_of(
-    meta: ObjectMeta, pod_class: str | None, around: Surroundings, last: WorkloadSpec | None = None
+    meta: ObjectMeta, pod_class: str | None, around: Surroundings, last: WorkloadSpec | None
 ) -> tuple[int, PriorityRef | None]:
     """The priority of a job and where it comes from; `last` is what it asked for when it was reported.
 

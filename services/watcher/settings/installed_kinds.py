@@ -29,7 +29,7 @@ class KindsChanged(msgspec.Struct, frozen=True):
 class InstalledKinds:
     """The installed ones among managed job kinds and other optional kinds that are watched."""
 
-    def __init__(self, kinds: Iterable[JobKind], others: Iterable[Resource] = ()) -> None:
+    def __init__(self, kinds: Iterable[JobKind], others: Iterable[Resource]) -> None:
         self._wanted = {
             **{
                 f"{one.plural}.{one.group}": [resource_of(one, f"{one.group}/{name}") for name in one.versions]

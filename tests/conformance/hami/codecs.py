@@ -45,8 +45,12 @@ def decode_pod_devices(case: Case) -> str | None:
     given = case["in"]
 
     def read() -> Case:
-        found = allocated_cards.decode_pod(given["annotations"] or {}, given["annotation_keys"])
-        return {word: [[share_out(share) for share in slot] for slot in slots] for word, slots in found.items()}
+        texts = given["annotations"] or {}
+        return {
+            word: [[share_out(share) for share in slot] for slot in allocated_cards.decode_slots(texts[key], key=key)]
+            for word, key in given["annotation_keys"].items()
+            if key in texts
+        }
 
     return _read(case, "devices", {}, read)
 

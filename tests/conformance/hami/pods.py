@@ -8,7 +8,6 @@ from events.card import CardShare
 from events.device import DevicesRegistered, PodObserved
 from projections.devices.annotations.allocated_cards import (
     ASSIGNED_NODE,
-    ASSIGNED_TIME,
     MIG_ALLOCATIONS,
     NODE_POLICY,
     MigAllocation,
@@ -208,7 +207,7 @@ def filter_pod(case: Case) -> str | None:
     }
     if best is not None and not templates:
         slots = by_vendor(best.shares)
-        patches = {ASSIGNED_NODE: best.node, ASSIGNED_TIME: TIME}
+        patches = {ASSIGNED_NODE: best.node, "hami.io/vgpu-time": TIME}
         for word, containers in slots.items():
             patches.update(card_annotations(vendors[word], containers, annotations, PinContext(at=TIME)))
         result.update(

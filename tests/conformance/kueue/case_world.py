@@ -28,6 +28,7 @@ from projections.checks.parameters import CONFIG_GROUP
 from projections.checks.provisioning import CONFIG_KIND
 from projections.evolve import evolve
 from projections.log_position import LogPosition
+from projections.quota.columns import Usage
 from projections.workloads.lifecycle import Workload
 from projections.world import World
 from services.admitter.decide import one_cycle
@@ -103,6 +104,11 @@ class CaseWorld:
                 asked = CheckParameters(group=CONFIG_GROUP, kind=CONFIG_KIND, name=check.name)
                 config = ProvisioningConfigObserved(name=check.name, class_name="recorded")
                 self.fold([config, msgspec.structs.replace(check, parameters=asked)])
+
+    def by_column(self, usage: Case) -> Usage:
+        """Usage that a case has by flavor and resource."""
+        column = self.world.quota.column
+        return {column(flavor, name): amount for flavor, found in usage.items() for name, amount in found.items()}
 
     def see(self, kind: str, value: Case) -> None:
         """Fold what the watcher tells of an object."""

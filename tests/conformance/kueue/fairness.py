@@ -19,7 +19,6 @@ from projections.flavors.assignment import Assignment
 from projections.preemption.candidates import Candidate, CandidateGroups, PreemptionContext, Variant
 from projections.preemption.fair_targets import LazyCandidates, TargetQueues
 from projections.queues.order import queue_timestamp
-from projections.quota.columns import Usage
 from projections.quota.node import Node
 from services.admitter.cycle_order import in_turn
 from services.admitter.entry import AdmissionEntry, QueueHead
@@ -53,7 +52,7 @@ def borrowing(case: Case) -> str | None:
     """Whether a queue borrows at all, and whether it does of what is asked for."""
     at, node = _used(case)
     share = _share(at, node)
-    asked = _flat(at, case["inputs"]["requested_flavor_resources"])
+    asked = at.by_column(case["inputs"]["requested_flavor_resources"])
     found = {"borrowing": share.borrowing, "borrowing_on_requested": share.borrowing_on(asked)}
     return None if found == case["want"] else f"found {found}, recorded {case['want']}"
 
@@ -180,7 +179,7 @@ def _used(case: Case) -> tuple[CaseWorld, Node]:
 
 
 def _charge(at: CaseWorld, node: Node, usage: Case | None) -> None:
-    at.world.quota.add_usage(node.name, _flat(at, usage or {}))
+    at.world.quota.add_usage(node.name, at.by_column(usage or {}))
 
 
 def _share(at: CaseWorld, node: Node) -> Share:
@@ -189,12 +188,6 @@ def _share(at: CaseWorld, node: Node) -> Share:
 
 def _told(kind: str, name: str, share: Share) -> tuple[str, str, str, int, bool]:
     return kind, name, share.resource, share.rounded(), share.borrowing
-
-
-def _flat(at: CaseWorld, usage: Case) -> Usage:
-    return {
-        at.world.quota.column(flavor, name): amount for flavor, found in usage.items() for name, amount in found.items()
-    }
 
 
 FAIRNESS_SUITES: dict[str, Callable[[Case], str | None]] = {

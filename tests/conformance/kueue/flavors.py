@@ -167,7 +167,7 @@ def reserved_room(case: Case) -> str | None:
     """What is held for a blocked head for the rest of a cycle."""
     at, inputs = CaseWorld(case), case["inputs"]
     _use(at, "cq", inputs["cq_usage"])
-    usage = _flat(at, inputs["assignment_usage"])
+    usage = at.by_column(inputs["assignment_usage"])
     workload = at.submitted(_with_pod_sets([]))
     entry = AdmissionEntry(
         head=QueueHead(workload=workload, queue=at.world.cluster_queues["cq"]), requeue=RequeueReason.GENERIC
@@ -324,13 +324,7 @@ def _use(at: CaseWorld, queue: str, usage: Case | None) -> None:
     if usage:
         node: Node | None = at.world.quota.node(queue)
         if node is not None:
-            at.world.quota.add_usage(queue, _flat(at, usage))
-
-
-def _flat(at: CaseWorld, usage: Case) -> Usage:
-    return {
-        at.world.quota.column(flavor, name): amount for flavor, found in usage.items() for name, amount in found.items()
-    }
+            at.world.quota.add_usage(queue, at.by_column(usage))
 
 
 def _with_pod_sets(pod_sets: list[Case], reclaimable: list[Case] | None = None) -> Case:

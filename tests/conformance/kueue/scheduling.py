@@ -6,7 +6,6 @@ from typing import Any
 from events.quantity import to_units
 from events.quota import PreemptionPolicy
 from projections.preemption.policy import satisfies_policy
-from projections.quota.columns import Usage
 from projections.workloads.lifecycle import FINISHED, Workload
 from projections.workloads.slices import REPLACED
 from services.applier.manifests import workload_status
@@ -23,11 +22,11 @@ def available(case: Case) -> str | None:
     """What each queue may use now, and could use if nobody used anything."""
     at = CaseWorld(case)
     for name, usage in case["inputs"]["usage"].items():
-        at.world.quota.add_usage(name, _flat(at, usage))
+        at.world.quota.add_usage(name, at.by_column(usage))
     for word, question in (("available", "available"), ("potentially_available", "potential")):
         for name, wanted in case["want"][word].items():
             node = at.world.quota.queues[name]
-            for column, amount in _flat(at, wanted).items():
+            for column, amount in at.by_column(wanted).items():
                 found = getattr(node, question)(column)
                 if found != amount:
                     return f"{name} {at.world.quota.columns.names[column]}: {word} {found}, recorded {amount}"
@@ -158,12 +157,6 @@ def _workload(value: Case) -> Workload:
         spec=state.spec,
         conditions=adopted,
     )
-
-
-def _flat(at: CaseWorld, usage: Case) -> Usage:
-    return {
-        at.world.quota.column(flavor, name): amount for flavor, found in usage.items() for name, amount in found.items()
-    }
 
 
 SCHEDULING_SUITES: dict[str, Callable[[Case], str | None]] = {

@@ -11,7 +11,7 @@ from events.partition_map import PartitionForked, PartitionMapObserved
 from events.quota import LocalQueueObserved, NamespaceObserved
 from projections.budgets.counting import usage_of
 from projections.composed import composed
-from projections.partitions.homes import decided_in, lineage
+from projections.partitions.lineage import decided_in, lineage
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from tests.stories.small_world import Story, job, platform, queue
@@ -60,5 +60,5 @@ def test_a_saved_world_says_of_whom_a_partition_is_a_fork_and_is_as_before_where
     again = world_of(tables_of(world))
     again.partition = "LOG_1"
     assert state_hash(again) == state_hash(world) and again.forks == {"LOG_1": ORDER}
-    assert lineage(again, "LOG_1") == ("LOG_0", "LOG_1")
+    assert lineage(again.forks, "LOG_1") == ("LOG_0", "LOG_1")
     assert [decided_in(again.forks, "LOG_1", one) for one in (7, 1000, 1001)] == ["LOG_0", "LOG_0", "LOG_1"]

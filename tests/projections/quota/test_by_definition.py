@@ -283,10 +283,8 @@ def test_every_place_stands_where_the_definitions_put_it(facts: list[Fact]) -> N
         assert tree.root_of(name) == tree.queues[name].root.key
 
 
-@given(facts, AMOUNTS)
-def test_a_place_is_within_its_nominal_quota_when_it_borrows_nothing_of_what_is_asked_about(
-    facts: list[Fact], asked: int
-) -> None:
+@given(facts)
+def test_a_place_is_within_its_nominal_quota_when_it_borrows_nothing_of_what_is_asked_about(facts: list[Fact]) -> None:
     both = told(facts)
     defined = both.defined()
     for place, node in both.nodes():

@@ -1,18 +1,14 @@
 from msgspec.structs import replace
 
 from events.admission import AdmissionRefused, QuotaReserved, WorkloadAdmitted
+from events.pod_set import ContainerShape, PodShape
 from events.preemption import PreemptionOrdered, PreemptionWasted, RoomClaimed
 from events.quota import AdmissionCheckObserved, CheckRule, LocalQueueObserved, PreemptionPolicy
 from events.settings import PodsReadyRule, SettingsObserved
-from events.workload import EvictionCount, PodsGone, PodsReady
+from events.workload import EvictionCount, PodsReady
 from projections.preemption.claims import claimed_room
 from projections.preemption.loops import IN_VAIN, preempted_in_vain
-from tests.stories.small_world import GPU, Story, job, platform, queue
-
-
-def gone(told: Story, name: str) -> Story:
-    stopped = told.world.workloads[f"team/{name}"].stops.stopped_by
-    return told.told(PodsGone(workload=f"team/{name}", decision=f"LOG_0/{stopped}"))
+from tests.stories.small_world import GPU, Story, gone, job, platform, queue
 
 
 def three_queues(*, claims: bool) -> Story:
@@ -155,3 +151,17 @@ def test_a_workload_that_was_let_in_meanwhile_has_not_preempted_in_vain() -> Non
     assert preempted_in_vain(owner, often) == IN_VAIN
     once = EvictionCount(reason="Preempted", count=1)
     assert preempted_in_vain(replace(owner, stops=replace(owner.stops, evictions=(once,))), often) == IN_VAIN - 1
+
+
+def test_who_asks_for_nothing_that_is_counted_waits_for_a_check_that_names_all_flavors_of_its_queue() -> None:
+    told = Story().told(
+        *platform(),
+        AdmissionCheckObserved(name="k", controller="example.com/nobody", active=True),
+        replace(queue("checked", nominal=2), checks=(CheckRule(name="k", flavors=("v100",)),)),
+        LocalQueueObserved(namespace="team", name="checked", cluster_queue="checked"),
+    )
+    asks = job("small", queue="checked")
+    sets = tuple(replace(one, shape=PodShape(containers=(ContainerShape(name="main"),))) for one in asks.spec.pod_sets)
+    said = told.told(replace(asks, spec=replace(asks.spec, pod_sets=sets))).decided()
+    assert [one.checks for one in said if isinstance(one, QuotaReserved)] == [("k",)]
+    assert not any(isinstance(one, WorkloadAdmitted) for one in said)

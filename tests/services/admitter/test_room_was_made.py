@@ -15,8 +15,8 @@ from events.quota import (
     ResourceGroup,
 )
 from events.selector import LabelSelector
-from events.workload import Owner, PodsGone, WorkloadFinished, WorkloadSpec, WorkloadSubmitted
-from tests.stories.small_world import Story
+from events.workload import Owner, WorkloadFinished, WorkloadSpec, WorkloadSubmitted
+from tests.stories.small_world import Story, gone
 
 
 def queue(name: str, nominal: int, reclaim: PreemptionPolicy = PreemptionPolicy.NEVER) -> ClusterQueueObserved:
@@ -52,11 +52,6 @@ def owner_asks_while_another_waits() -> Story:
     said = story.told(asking("owner", "lender", 2)).decided()
     assert sorted(one.workload for one in said if isinstance(one, PreemptionOrdered)) == ["team/a", "team/b"]
     return story
-
-
-def gone(story: Story, name: str) -> Story:
-    stopped = story.world.workloads[f"team/{name}"].stops.stopped_by
-    return story.told(PodsGone(workload=f"team/{name}", decision=f"LOG_0/{stopped}"))
 
 
 def reserved_when_both_have_gone(story: Story) -> list[str]:

@@ -11,7 +11,7 @@ from events.preemption import PreemptionOrdered
 from events.quota import FlavorObserved
 from events.topology import TopologyObserved, TopologyRequest
 from events.workload import EvictionOrdered, PodsGone, WorkloadSubmitted
-from projections.devices.annotations.allocated_cards import USE_UUID
+from projections.devices.vendors.table import BY_WORD
 from projections.topology.domains.tree import HOSTNAME
 from projections.workloads.lifecycle import SECOND
 from tests.stories.small_world import GPU, Story, job, platform
@@ -210,7 +210,8 @@ def test_a_host_that_is_there_again_within_a_second_costs_nobody_its_place() -> 
 def pinned_to(told: WorkloadSubmitted, uuid: str) -> WorkloadSubmitted:
     """The same pods, which take this card alone."""
     pod_sets = tuple(
-        replace(one, shape=replace(one.shape, device_annotations={USE_UUID: uuid})) for one in told.spec.pod_sets
+        replace(one, shape=replace(one.shape, device_annotations={BY_WORD["NVIDIA"].use_uuid: uuid}))
+        for one in told.spec.pod_sets
     )
     return replace(told, spec=replace(told.spec, pod_sets=pod_sets))
 

@@ -26,7 +26,7 @@ from events.workload import (
 )
 from projections.snapshot import tables_of, world_of
 from projections.topology.placement.node_failures import stranded_pods
-from tests.services.queue_manager.waiting_room import KEY, MINUTE, SECOND, SHAPE, SPEC, Room, settings, submitted
+from tests.services.queue_manager.waiting_room import KEY, MINUTE, SECOND, SHAPE, SPEC, Room, after, settings, submitted
 
 HOST = "kubernetes.io/hostname"
 
@@ -221,14 +221,6 @@ def test_gates_leave_failures_taints_or_waiting_out(
 
 def not_ready_for(room: Room, seconds: int) -> NodeObserved:
     return replace(node("a", ready=False), not_ready_since=room.at - seconds * SECOND)
-
-
-def after(room: Room, seconds: int) -> Room:
-    """The room so much later, when what falls due by then is looked at."""
-    list(room.world.work.take_all("queue-manager"))
-    room.at += seconds * SECOND
-    room.world.advance(room.at)
-    return room
 
 
 FOR_A_TIME = {"TASReplaceNodeDueToNotReadyOverFixedTime": True}

@@ -13,7 +13,7 @@ from events.selector import Effect, Taint
 from events.slices import WorkloadSliceReplaced
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
-from tests.services.queue_manager.waiting_room import KEY, MINUTE, SECOND, SPEC, Room, settings, submitted
+from tests.services.queue_manager.waiting_room import KEY, MINUTE, SPEC, Room, after, settings, submitted
 
 NEXT = "team/w-2"
 OUT_OF_REACH = NodeObserved(
@@ -39,13 +39,6 @@ FORCED = PodEndForced(workload=KEY, namespace="team", pod="p0", uid="u0", node="
 def hanging(pod: PodObserved = POD, *, on: bool = True, node: NodeObserved = OUT_OF_REACH) -> Room:
     room = Room(*([ON] if on else []), node)
     return room.tell(submitted(SPEC, reserved=True, admitted_at=MINUTE)).tell(pod)
-
-
-def after(room: Room, seconds: int) -> Room:
-    list(room.world.work.take_all("queue-manager"))
-    room.at += seconds * SECOND
-    room.world.advance(room.at)
-    return room
 
 
 def forced(room: Room) -> list[PodEndForced]:

@@ -23,7 +23,7 @@ from events.workload import (
 )
 from projections.snapshot import tables_of, world_of
 from projections.workloads.pods import runs_without_admission
-from tests.services.queue_manager.waiting_room import KEY, MINUTE, SECOND, SPEC, Room, submitted
+from tests.services.queue_manager.waiting_room import KEY, MINUTE, SECOND, SPEC, Room, after, submitted
 
 GROUP = Owner(kind="PodGroup", name="g", uid="g", api_version="v1")
 SERVES = Owner(kind="StatefulSet", name="s", uid="s", api_version="apps/v1")
@@ -44,13 +44,6 @@ def stopped(*members: Member, owner: Owner = GROUP) -> Room:
     room = Room(submitted(of(member("a"), member("b")), reserved=True, admitted_at=MINUTE, owner=owner)).tell(STOP)
     room.tell(DecisionApplied(workload=KEY, partition="LOG_0", sequence=room.workload.stops.stopped_by))
     return room.tell(WorkloadChanged(workload=KEY, spec=of(*members)))
-
-
-def after(room: Room, seconds: int) -> Room:
-    list(room.world.work.take_all("queue-manager"))
-    room.at += seconds * SECOND
-    room.world.advance(room.at)
-    return room
 
 
 def looked_at(room: Room) -> bool:

@@ -134,3 +134,11 @@ def stopped(policy: StopPolicy) -> ClusterQueueObserved:
 
 def settings(**changes: object) -> SettingsObserved:
     return SettingsObserved(**changes)  # pyright: ignore[reportArgumentType]
+
+
+def after(room: Room, seconds: int) -> Room:
+    """The room so much later, when what falls due by then is looked at."""
+    list(room.world.work.take_all("queue-manager"))
+    room.at += seconds * SECOND
+    room.world.advance(room.at)
+    return room

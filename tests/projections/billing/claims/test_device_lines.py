@@ -47,7 +47,7 @@ def told(*events: AnyEvent, wanted: tuple[str, ...] = (), prices: bool = True) -
 
 
 def lines(ledger: Ledger) -> list[tuple[LineKind, str, int, int, int]]:
-    found = ledger.holds.claimed.lines.entries
+    found = ledger.holds.claimed.lines.kept.inside
     return [(one.kind, one.device_class, one.count, one.since, one.until) for one in found]
 
 
@@ -118,7 +118,7 @@ def test_pods_that_no_queue_manages_pay_as_unreserved() -> None:
 
 def test_a_person_corrects_an_entry_of_devices_like_any_other() -> None:
     held = (LIST, MAPPED, SUBMITTED, RESERVED, ADMITTED, POD, claim("g0"), POD, POD, CLAIM_GONE)
-    (entry,) = told(*held).holds.claimed.lines.entries
+    (entry,) = told(*held).holds.claimed.lines.kept.inside
     fewer = CorrectionEntered(tenant="team", entry=entry.id, since=6000, until=7000, reason="typo", author="ann")
     assert (cost(told(*held)), cost(told(*held, fewer, wanted=(entry.id,)))) == (3, 1)
 

@@ -37,7 +37,7 @@ def ledger(prices: PriceListSet, *held: tuple[Millis, int], began: Millis = 0) -
     found.at = MARCH
     for since, hours in held:
         until = since + hours * HOUR
-        found.cards.entries.append(
+        found.cards.kept.inside.append(
             CardEntry(
                 id=f"e{since}",
                 kind=LineKind.USAGE,

@@ -130,7 +130,7 @@ def test_an_entry_is_cut_where_a_month_or_a_price_list_begins_and_each_piece_is_
 )
 def test_of_an_entry_a_bill_has_what_lies_in_its_window(window: Window, found: list[tuple[int, int]]) -> None:
     told = Ledger()
-    told.cards.entries.append(ACROSS)
+    told.cards.kept.inside.append(ACROSS)
     hours = [((one.since - FEBRUARY) // HOUR, (one.until - FEBRUARY) // HOUR) for one in pieces(told, window)]
     assert hours == found
 
@@ -222,7 +222,7 @@ def test_a_corrected_entry_is_taken_back_as_it_was_and_entered_again_as_it_shoul
     changes: dict[str, object], hours: list[int]
 ) -> None:
     told = ledger(corrected(**changes), at=MARCH)
-    told.cards.found[ACROSS.id] = ACROSS
+    told.cards.kept.found[ACROSS.id] = ACROSS
     found = list(pieces(told, Window(MARCH, MARCH + 1)))
     assert [one.length // HOUR for one in found] == hours
     assert {(one.kind, one.booked, one.place) for one in found} <= {(LineKind.CORRECTION, MARCH, "CONTROL/1")}
@@ -250,14 +250,14 @@ BACK = wasted(FEBRUARY + 3 * HOUR, "Preempted", ACROSS)
 )
 def test_an_entry_is_given_back_once(credit: Waste | None, corrections: list[dict[str, object]], hours: int) -> None:
     told = ledger(prices("list", 0), *(corrected(**one) for one in corrections), at=MARCH)
-    told.cards.found[ACROSS.id] = ACROSS
+    told.cards.kept.found[ACROSS.id] = ACROSS
     told.foregone.extend([credit] if credit is not None else [])
     assert sum(one.length for one in pieces(told, EVER)) == hours * HOUR
 
 
 def test_a_correction_of_what_a_credit_has_given_back_has_no_effect_and_is_named() -> None:
     told = ledger(prices("list", 0), corrected(entry=ACROSS.id), at=MARCH)
-    told.cards.found[ACROSS.id] = ACROSS
+    told.cards.kept.found[ACROSS.id] = ACROSS
     assert covered(told, EVER) == []
     told.wastes.append(BACK)
     assert covered(told, EVER) == ["CONTROL/2"] and covered(told, Window(0, MARCH)) == []
@@ -265,7 +265,7 @@ def test_a_correction_of_what_a_credit_has_given_back_has_no_effect_and_is_named
 
 def test_an_entry_that_goes_on_is_not_corrected() -> None:
     told = ledger(corrected(entry=ACROSS.id), at=MARCH)
-    told.cards.found[ACROSS.id] = replace(ACROSS, ended=None)
+    told.cards.kept.found[ACROSS.id] = replace(ACROSS, ended=None)
     assert list(pieces(told, EVER)) == []
 
 
@@ -359,7 +359,7 @@ def test_what_was_closed_and_what_was_learnt_since_come_to_what_the_log_says_now
         for now in ways:
             told, then, since = (ledger(prices("list", 0)) for _ in range(3))
             for one, (entries, wastes) in ((then, before), (since, now)):
-                one.cards.entries.extend(entries)
+                one.cards.kept.inside.extend(entries)
                 one.wastes.extend(wastes)
             windows = (Window(0, FEBRUARY), Window(FEBRUARY, MARCH))
             told.carried = Carried(before=then, now=since, windows=windows, booked=MARCH, place="CONTROL/7")
@@ -376,7 +376,7 @@ def test_what_was_closed_and_what_was_learnt_since_come_to_what_the_log_says_now
 def test_what_has_a_price_or_another_one_by_now_is_taken_back_and_entered_again_though_as_much_was_held() -> None:
     unpriced, old, new = ledger(), ledger(prices("old", 0)), ledger(prices("old", 0), prices("new", 0))
     for one in (unpriced, old, new):
-        one.cards.entries.append(entry(FEBRUARY, FEBRUARY + HOUR))
+        one.cards.kept.inside.append(entry(FEBRUARY, FEBRUARY + HOUR))
     for then, since in ((unpriced, old), (old, new)):
         told = ledger(prices("old", 0))
         told.carried = Carried(
@@ -406,7 +406,7 @@ def test_of_what_happened_at_one_time_corrections_come_first() -> None:
 
 def test_what_stands_of_an_entry_is_what_credits_and_corrections_have_left() -> None:
     told = ledger(prices("list", 0), corrected(entry=ACROSS.id, since=FEBRUARY, until=FEBRUARY + HOUR), at=MARCH)
-    told.cards.found[ACROSS.id] = ACROSS
+    told.cards.kept.found[ACROSS.id] = ACROSS
     other = entry(FEBRUARY, MARCH)
     left = standings(told).of(ACROSS)
     assert [(one.since, one.until) for one in left.entries] == [(FEBRUARY, FEBRUARY + HOUR)]

@@ -76,7 +76,7 @@ def test_by_quota_each_queue_pays_its_nominal_part_and_its_namespaces_share_that
 
 def test_by_use_those_pay_who_held_memory_of_the_same_flavor_and_model() -> None:
     told = ledger(price(Meter.IDLE, "0.5"), until=HOUR)
-    told.cards.entries += [
+    told.cards.kept.inside += [
         held("lab", "f", "M", 1024),
         held("team", "f", "M", 3072),
         held("x", "g", "M", 1),

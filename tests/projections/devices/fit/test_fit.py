@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from events.card import Card, CardRequest, CardShare
 from projections.devices.annotations.terms import QUALITY
 from projections.devices.card_use import CardState, CardUse, NodeCards
-from projections.devices.fit.pod_fit import asking, charge, fit_asking, one_kind, reason_text
+from projections.devices.fit.pod_fit import asking, charge, fit_asking, reason_text
 from projections.devices.namespace_quota import Limit
 from tests.projections.devices.fit.fit_by_definition import FitByDefinition, Outcome, Taken, Wanted
-from tests.projections.devices.makers import MODEL
+from tests.projections.devices.makers import MODEL, one_kind
 
 
 def card(chance: random.Random, index: int) -> Card:

@@ -10,9 +10,8 @@ from events.card import Card, CardShare, MigInstance, MigProfile, Span
 from events.device import PodPlacement
 from projections.devices.card_use import IDLE, CardUse, NodeCards
 from projections.devices.fit.mig import can_place, candidate, overlaps, spans_of
-from projections.devices.fit.pod_fit import fit_pod
 from projections.devices.placement.gang import place
-from tests.projections.devices.makers import Fleet, ask, container, gang
+from tests.projections.devices.makers import Fleet, ask, container, fit_pod, gang
 
 
 def spans(size: int, *starts: int) -> tuple[Span, ...]:

@@ -9,10 +9,10 @@ from projections.devices.card_use import CardState, CardUse, NodeCards
 from projections.devices.fit.card_checks import OVER_QUOTA, TOO_FEW_ON_NODE, WRONG_MODEL
 from projections.devices.fit.pick import pick_cards
 from projections.devices.fit.pod_count import NOT_COUNTED
-from projections.devices.fit.pod_fit import asking, fit_asking, fit_pod, one_kind
+from projections.devices.fit.pod_fit import asking, fit_asking
 from projections.devices.namespace_quota import Limit
 from projections.devices.vendors.table import BOARD, BY_WORD, DIE, STRATEGY, VENDORS
-from tests.projections.devices.makers import ask, card
+from tests.projections.devices.makers import ask, card, fit_pod, one_kind
 
 
 def node(*cards: Card, **used: CardUse) -> NodeCards:

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from events.card import Card, CardRequest, CardShare
 from projections.devices.card_use import IDLE, CardUse, NodeCards, effective_use
 from projections.devices.fit.node_summary import may_hold, summarized
-from projections.devices.fit.pod_fit import fit_pod
 from projections.devices.placement.gang import Gang, place
-from tests.projections.devices.makers import Fleet, ask, card, container, gang
+from tests.projections.devices.makers import Fleet, ask, card, container, fit_pod, gang
 
 amounts = st.integers(0, 5).map(lambda fifth: fifth * 4000)
 percents = st.sampled_from([0, 10, 25, 50, 100])

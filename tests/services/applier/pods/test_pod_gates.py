@@ -15,7 +15,7 @@ from events.json_object import JsonObject
 from events.topology import TopologyAssignment, TopologyDomain, TopologyPlacement, TopologyRequest
 from events.workload import AdoptedStatus, PodSetAssignment, WorkloadSubmitted
 from ops.production.process.clock import ScaledClock
-from projections.devices.annotations.allocated_cards import USE_UUID
+from projections.devices.vendors.table import BY_WORD
 from projections.topology.domains.tree import HOSTNAME
 from services.applier.pods.pod_gates import PodGates
 from services.applier.pods.start_or_end import PODS
@@ -168,7 +168,7 @@ async def test_a_pod_that_waits_at_both_gates_is_let_through_both_in_one_write()
         await one.until(lambda: cluster.host("a") == "x")
         one.see("a")
         await one.at_rest()
-    assert cluster.of("a")["metadata"]["annotations"][USE_UUID] == "GPU-1"
+    assert cluster.of("a")["metadata"]["annotations"][BY_WORD["NVIDIA"].use_uuid] == "GPU-1"
     assert cluster.asked == ["get", "merge"]
 
 

@@ -212,8 +212,9 @@ def _mpi(replicas: dict[str, dict[str, str]], **spec: object) -> JsonObject:
 
 
 def test_workers_of_a_leader_that_has_a_template_begin_with_the_index_behind_it() -> None:
-    def offset(value: JsonObject, role: str = "worker", **how: bool) -> object:
-        made = queued_pods("leaderworkerset.x-k8s.io", "LeaderWorkerSet", value, **how)
+    def offset(value: JsonObject, role: str = "worker", *, by_topology: bool = True) -> object:
+        group, kind = "leaderworkerset.x-k8s.io", "LeaderWorkerSet"
+        made = queued_pods(group, kind, value, takes_all=False, by_topology=by_topology)
         notes = get(made, ("spec", "leaderWorkerTemplate", f"{role}Template", "metadata", "annotations"))
         return (notes or {}).get(OFFSET)
 

@@ -25,8 +25,6 @@ from services.watcher.view import View
 from tests.services.watcher.scripted_cluster import Objects, OneOfSeveral, rest
 from tests.services.watcher.test_two_watchers import Pair, job, priority
 
-UNCONSTRAINED = {"kueue.x-k8s.io/podset-unconstrained-topology": "true"}
-
 
 def flavor(name: str = "placed", topology: str = "racks", pool: str = "a") -> JsonObject:
     return {"metadata": {"name": name}, "spec": {"topologyName": topology, "nodeLabels": {"pool": pool}}}
