@@ -63,6 +63,11 @@ def test_of_a_node_with_cards_of_several_vendors_what_is_free_of_those_asked_for
     fleet = Fleet(n1=[card("a"), replace(card("b"), memory=65536, model="DCU", vendor="DCU")])
     told = place(fleet.cards, fleet.nodes, [gang(1, container(gpu=1, mem=40000))], fleet.trail)
     assert "largest free piece 32768 MiB on one card of 32768 MiB, 32768 MiB free in sum" in told.message
+    asks = container(gpu=1, mem=40000), ContainerShape(name="d", limits={"hygon.com/dcunum": 1, "hygon.com/dcumem": 1})
+    both = place(fleet.cards, fleet.nodes, [gang(1, *asks)], fleet.trail)
+    assert (
+        "; DCU: largest free piece 65536 MiB on one card of 65536 MiB, 65536 MiB free in sum; NVIDIA: " in both.message
+    )
 
 
 def test_pods_that_all_cards_together_could_not_hold_are_told_so() -> None:
@@ -77,6 +82,8 @@ def test_pods_that_all_cards_together_could_not_hold_are_told_so() -> None:
     other = replace(two, pod_set=replace(two.pod_set, name="other"))
     assert NOT_EVEN_IDLE in place_or_tell(fleet.cards, fleet.nodes, [two, other], fleet.trail).message
     assert fleet.cards.used == before
+    one = Fleet(n1=[card("a")])
+    assert NOT_EVEN_IDLE in place_or_tell(one.cards, one.nodes, [two], one.trail).message
 
 
 def test_who_names_a_card_that_others_have_waits_for_it_however_many_like_it_stand_elsewhere() -> None:
