@@ -1,10 +1,13 @@
 """What idle and stranded card memory costs, and who pays for it."""
 
+from typing import Any
+
 import pytest
 
 from events.billing import LineKind, Meter, Price, PriceListSet, Spread
-from events.card import Card
-from events.device import DevicesRegistered, NodeObserved
+from events.card import Card, CardShare
+from events.catalogue import AnyEvent
+from events.device import DevicesRegistered, DevicesReserved, NodeObserved, PodPlacement
 from events.quota import ClusterQueueObserved, FlavorObserved, FlavorQuotas, LocalQueueObserved, Quota, ResourceGroup
 from projections.billing.cards.card_book import CardBook
 from projections.billing.entries.entry import BilledSlice, CardEntry, Cause, Holder, Window
@@ -27,11 +30,17 @@ def price(meter: Meter, value: str, **words: str | Spread) -> Price:
     return Price(meter=meter, unit_price=value, **words)  # type: ignore[arg-type]
 
 
-def ledger(*prices: Price, until: int = 2 * HOUR) -> Ledger:
+def ledger(
+    *prices: Price,
+    until: int = 2 * HOUR,
+    node: NodeObserved = NodeObserved(name="n", labels={"card": "m"}, ready=True),
+    card: Card = Card(uuid="c", slots=4, memory=4096, model="M"),
+    cordoned: tuple[str, ...] = (),
+    more: tuple[AnyEvent, ...] = (),
+) -> Ledger:
     """One card of 4 GiB on a node of flavor f, until then; queues a (3 of it) and b (1), in namespaces x and y."""
     found = Ledger(LedgerScope(window=DAY, cuts=TimeCuts((0, HOUR))))
     list_ = PriceListSet(name="p", currency="EUR", starts=0, prices=prices)
-    card = Card(uuid="c", slots=4, memory=4096, model="M")
     events = (
         list_,
         FlavorObserved(name="f", node_labels={"card": "m"}),
@@ -40,8 +49,9 @@ def ledger(*prices: Price, until: int = 2 * HOUR) -> Ledger:
             LocalQueueObserved(namespace=space, name=f"to-{name}", cluster_queue=name)
             for name, space in (("a", "x"), ("a", "y"), ("b", "y"))
         ),
-        NodeObserved(name="n", labels={"card": "m"}, ready=True),
-        DevicesRegistered(node="n", cards=(card,)),
+        node,
+        DevicesRegistered(node="n", cards=(card,), cordoned=cordoned),
+        *more,
     )
     for number, event in enumerate(events, 1):
         found.fold(event, LogPosition(partition="CONTROL" if event is list_ else "FACTS", sequence=number, at=0))
@@ -61,6 +71,46 @@ def test_idle_memory_costs_its_price_in_each_stretch_and_is_nobodys_where_nobody
         (LineKind.IDLE, 0, HOUR, 4096 * HOUR, 2 * UNIT, ()),
         (LineKind.IDLE, HOUR, 24 * HOUR, 4096 * HOUR, 2 * UNIT, ()),
     ]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"node": NodeObserved(name="n", labels={"card": "m"}, ready=False)},
+        {"node": NodeObserved(name="n", labels={"card": "m"}, unschedulable=True)},
+        {"card": Card(uuid="c", slots=4, memory=4096, model="M", healthy=False)},
+        {"cordoned": ("c",)},
+    ],
+    ids=["lost", "node cordoned", "unhealthy", "cordoned"],
+)
+def test_cards_that_are_cordoned_unhealthy_or_lost_cost_nobody_anything(told: dict[str, Any]) -> None:
+    both = price(Meter.IDLE, "1"), price(Meter.STRANDED, "1")
+    assert list(unused_costs(ledger(*both, **told), DAY)) == []
+    assert len(list(unused_costs(ledger(*both), DAY))) == 2, "else this shows nothing"
+
+
+@pytest.mark.parametrize(
+    ("slots", "share", "kind"),
+    [
+        (4, CardShare(uuid="c", vendor="NVIDIA", memory=1024, cores=10), LineKind.IDLE),
+        (1, CardShare(uuid="c", vendor="NVIDIA", memory=1024, cores=10), LineKind.STRANDED),
+        (4, CardShare(uuid="c", vendor="NVIDIA", memory=1024, cores=100), LineKind.STRANDED),
+        (4, CardShare(uuid="c", vendor="NVIDIA", memory=1024, cores=99), LineKind.IDLE),
+        (4, CardShare(uuid="c", vendor="NVIDIA", memory=4096, cores=10), None),
+    ],
+)
+def test_what_is_free_on_a_card_without_slots_or_cores_left_is_stranded(
+    slots: int, share: CardShare, kind: LineKind | None
+) -> None:
+    given = DevicesReserved(
+        workload="x/w",
+        reservation=1,
+        placements=(PodPlacement(pod_set="main", index=0, node="n", containers=((share,),)),),
+    )
+    card = Card(uuid="c", slots=slots, memory=4096, model="M")
+    both = price(Meter.IDLE, "1"), price(Meter.STRANDED, "1")
+    found = unused_costs(ledger(*both, until=HOUR, card=card, more=(given,)), DAY)
+    assert [(one.kind, one.free) for one in found] == ([] if kind is None else [(kind, 3072 * HOUR)])
 
 
 def test_by_quota_each_queue_pays_its_nominal_part_and_its_namespaces_share_that() -> None:
