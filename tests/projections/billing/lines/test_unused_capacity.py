@@ -7,6 +7,7 @@ import pytest
 from events.billing import LineKind, Meter, Price, PriceListSet, Spread
 from events.card import Card, CardShare
 from events.catalogue import AnyEvent
+from events.control import ObjectRemoved
 from events.device import DevicesRegistered, DevicesReserved, NodeObserved, PodPlacement
 from events.quota import ClusterQueueObserved, FlavorObserved, FlavorQuotas, LocalQueueObserved, Quota, ResourceGroup
 from projections.billing.cards.card_book import CardBook
@@ -37,8 +38,12 @@ def ledger(
     card: Card = Card(uuid="c", slots=4, memory=4096, model="M"),
     cordoned: tuple[str, ...] = (),
     more: tuple[AnyEvent, ...] = (),
+    later: tuple[AnyEvent, ...] = (),
 ) -> Ledger:
-    """One card of 4 GiB on a node of flavor f, until then; queues a (3 of it) and b (1), in namespaces x and y."""
+    """One card of 4 GiB on a node of flavor f, until then; queues a (3 of it) and b (1), in namespaces x and y.
+
+    `later` is told after an hour.
+    """
     found = Ledger(LedgerScope(window=DAY, cuts=TimeCuts((0, HOUR))))
     list_ = PriceListSet(name="p", currency="EUR", starts=0, prices=prices)
     events = (
@@ -55,6 +60,8 @@ def ledger(
     )
     for number, event in enumerate(events, 1):
         found.fold(event, LogPosition(partition="CONTROL" if event is list_ else "FACTS", sequence=number, at=0))
+    for number, event in enumerate(later, 100):
+        found.fold(event, LogPosition(partition="FACTS", sequence=number, at=HOUR))
     found.at = until
     found.finish(until)
     return found
@@ -122,6 +129,30 @@ def test_by_quota_each_queue_pays_its_nominal_part_and_its_namespaces_share_that
         ("x", UNIT * 3 // 4),
         ("y", UNIT * 5 // 4),
     ]
+
+
+def test_by_quota_each_stretch_goes_by_the_quotas_and_doors_of_its_own_time() -> None:
+    told = ledger(
+        price(Meter.IDLE, "0.5", spread=Spread.QUOTA, resource="nvidia.com/gpu"),
+        later=(queue("a", 1), ObjectRemoved(kind="LocalQueue", namespace="y", name="to-a")),
+    )
+    first, second = unused_costs(told, DAY)
+    assert {tenant: cost for tenant, _, cost in first.shares} == {"x": UNIT * 3 // 4, "y": UNIT * 5 // 4}
+    assert {tenant: cost for tenant, _, cost in second.shares} == {"x": UNIT, "y": UNIT}
+
+
+def test_of_a_node_without_a_flavor_those_pay_who_held_memory_of_the_same_model_in_any() -> None:
+    told = ledger(price(Meter.IDLE, "0.5"), until=HOUR, node=NodeObserved(name="n"))
+    told.cards.entries += [held("lab", "f", "M", 1024), held("team", "g", "M", 1024), held("y", "f", "N", 1)]
+    (one,) = unused_costs(told, DAY)
+    assert {tenant: cost for tenant, _, cost in one.shares} == {"lab": UNIT, "team": UNIT}
+
+
+def test_what_can_not_be_divided_goes_to_the_first_by_name_of_those_who_held_as_much() -> None:
+    told = ledger(price(Meter.IDLE, "0.0000000001"), until=HOUR)
+    told.cards.entries += [held(name, "f", "M", 1024) for name in ("cc", "ba", "ab")]
+    (one,) = unused_costs(told, DAY)
+    assert {tenant: cost for tenant, _, cost in one.shares} == {"ab": 2, "ba": 1, "cc": 1}
 
 
 def test_by_use_those_pay_who_held_memory_of_the_same_flavor_and_model() -> None:
