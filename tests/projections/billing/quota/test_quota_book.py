@@ -72,6 +72,13 @@ def test_of_cohorts_within_cohorts_the_innermost_is_looked_at_first() -> None:
     assert lent(book) == {("beside", "lends"): 20, ("far", "lends"): 20, ("far", NOBODY): 70}
 
 
+def test_of_several_who_have_some_unused_each_lends_in_proportion() -> None:
+    book = tree(limit=None)
+    book.hold("t/w", "a", {("f", "cpu"): 6}, 0)
+    book.settle(10)
+    assert lent(book) == {("a", "b"): 40, ("a", "cohort:right"): 20}
+
+
 def test_a_queue_lends_no_more_than_its_limit() -> None:
     book = tree(limit=None)
     book.set_queue(ClusterQueueObserved(name="b", cohort="right", groups=groups(6, 2)), 0)
