@@ -270,6 +270,18 @@ def test_a_limit_of_a_namespace_counts_what_an_init_container_has_of_other_cards
     assert limits_of(fleet.cards, "", HAMI.resources)["nvidia.com/gpumem"].used == 13000 * count
 
 
+@pytest.mark.parametrize(("limit", "other"), [(13000, "a"), (12999, "b")])
+def test_a_limit_of_a_namespace_counts_the_most_that_a_pod_has_of_each_card_at_a_time(limit: int, other: str) -> None:
+    """8000 of the one card, where the init container was, and 5000 of the other; else all goes on the one."""
+    fleet = Fleet(n1=[card("a"), card("b")])
+    fleet.cards.care.set_quota(CardQuotaObserved(namespace="", name="q", hard={"limits.nvidia.com/gpumem": limit}))
+    containers = (container(gpu=1, mem=5000), container("other", gpu=1, mem=5000))
+    shape = PodShape(init_containers=(container("loader", gpu=1, mem=8000),), containers=containers)
+    pod = Gang(pod_set=PodSet(name="main", count=1, shape=shape), count=1, flavor=None)
+    (placed,) = place(fleet.cards, fleet.nodes, [pod], fleet.trail).placements
+    assert [shares[0].uuid for shares in placed.containers] == ["b", "b", other]
+
+
 def test_cards_that_go_together_are_found_within_a_limit_that_holds_no_more_of_them() -> None:
     def chip(index: int) -> Card:
         return Card(uuid=f"c{index}", index=index, slots=1, memory=65536, model="Ascend910C", vendor="Ascend910C")
