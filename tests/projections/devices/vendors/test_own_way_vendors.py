@@ -116,11 +116,13 @@ def test_neuron_devices_are_neighbours_and_cores_are_those_that_are_left() -> No
     assert found(small, CardRequest(vendor="AWSNeuron", count=1, cores=2)) == []
 
 
-def test_neighbours_are_those_by_their_own_numbers_however_full_the_cards_beside_them_are() -> None:
+def test_neighbours_are_those_by_their_own_numbers_in_whatever_order_a_node_lists_them() -> None:
     own = {"cores": 3, "slots": 2, "memory": 0, "custom": {"AWSNodeType": "inf2.24xlarge"}}
     on = NodeCards(node="n", cards=cards("AWSNeuron", 4, **own), used={"c1": CardUse(1, 0, 1)})
     assert found(on, CardRequest(vendor="AWSNeuron", count=2, cores=2)) == ["c2", "c3"]
     assert found(replace(on, cordoned=frozenset({"c2"})), CardRequest(vendor="AWSNeuron", count=2, cores=2)) == []
+    mixed = replace(on, cards=tuple(on.cards[place] for place in (0, 2, 1, 3)), used={})
+    assert found(mixed, CardRequest(vendor="AWSNeuron", count=2, cores=2)) == ["c0", "c1"]
 
 
 def test_a_slice_of_enflame_is_the_smallest_profile_that_covers_what_is_asked() -> None:
