@@ -163,6 +163,37 @@ async def test_a_cluster_is_tried_again_ever_later_and_has_ever_longer_to_answer
         assert said in shown.conditions[number - 1]["message"]
 
 
+class Recovering(Silent):
+    """A cluster that can't be reached twice, is connected for a second then, and can't be reached once more."""
+
+    async def watch(self, resource: Resource) -> AsyncGenerator[Sight]:
+        del resource
+        yield Listed([], "1")
+        self.clock.at += 1000
+        raise ClusterUnavailable("the watch has ended")
+
+    def note(self) -> None:
+        self.tried.append(self.clock.now())
+        if len(self.tried) > 4:
+            self.over.set()
+        if len(self.tried) != 3:
+            raise ClusterUnavailable("no route to host")
+
+
+async def test_what_was_connected_is_tried_again_as_soon_as_if_it_had_never_failed() -> None:
+    clock = Leaping()
+    cluster, shown = Recovering(clock, reached=False), Shown()
+    opened, seen = Trying(cluster), SeenElsewhere(MemoryStream(FACTS), clock, lambda _: "")
+    connection = ClusterConnection("w1", shown, opened, clock, seen, lambda _: None, opened)
+    connection.want(W1, "multikueue", None)
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(connection.run()), tasks.create_task(seen.outbox.run())]
+        await cluster.over.wait()
+        for task in running:
+            task.cancel()
+    assert [later - one for one, later in pairwise(cluster.tried)][:4] == [5_000, 10_000, 6_000, 10_000]
+
+
 class Lasting(Seen):
     """A cluster whose watch ends so long after it was connected; when it was connected and tried again is noted."""
 
