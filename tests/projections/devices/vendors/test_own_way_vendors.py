@@ -449,7 +449,7 @@ def test_of_the_cards_of_a_node_work_that_is_online_gets_those_where_it_suspends
     who = [("offline",), ("online", "online"), ("online", "offline"), (), ("offline", "offline"), ("online",)]
     on = replace(
         node_of("n", [0] * len(who), [], {f"n{place}": one for place, one in enumerate(who)}),
-        used={f"n{place}": CardUse(len(one), 1024, 0) for place, one in enumerate(who)},
+        used={f"n{place}": CardUse(2 if one else 0, 9000 - 3000 * len(one), 0) for place, one in enumerate(who)},
     )
     line = ["n3", "n5", "n2", "n1", "n0", "n4"]
     for count in range(1, len(line) + 1):
