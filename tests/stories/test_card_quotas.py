@@ -2,8 +2,9 @@
 
 from msgspec.structs import replace
 
+from events.card import CardShare
 from events.control import ObjectRemoved
-from events.device import CardQuotaObserved
+from events.device import CardQuotaObserved, PodObserved
 from events.workload import WorkloadFinished
 from projections.devices.card_config import HAMI
 from projections.devices.holdings.namespace_cards import limits_of
@@ -37,6 +38,17 @@ def test_a_limit_counts_card_by_card_and_over_all_pods_of_a_gang() -> None:
     told = Story().told(*platform(cards=4), quota(cores=120), job("gang", count=3), job("two", count=2, at=1))
     told.decided()
     assert admitted(told) == ["team/two"]
+
+
+def test_what_pods_of_the_namespace_hold_that_no_queue_manages_counts_in_its_limit() -> None:
+    share = CardShare(uuid="GPU-0", vendor="NVIDIA", memory=30000, cores=10)
+    for namespace, let_in in (("team", []), ("other", ["team/a"])):
+        pod = PodObserved(namespace=namespace, name="p", uid="p", node="n1", phase="Running", shares=((share,),))
+        told = Story().told(*platform(cards=4), quota(memory=40000), pod, job("a"))
+        told.decided()
+        assert admitted(told) == let_in
+        told.told(ObjectRemoved(kind="Pod", namespace=namespace, name="p")).decided()
+        assert admitted(told) == ["team/a"]
 
 
 def test_what_no_limit_ever_holds_is_told_apart_from_waiting() -> None:

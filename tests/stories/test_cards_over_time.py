@@ -185,6 +185,23 @@ def test_what_the_cards_offer_stands_beside_the_quota_and_caps_it_where_that_is_
     assert cap(told.world, "v100", MEMORY) is None, "the flavor's own word counts more"
 
 
+def test_cards_of_nodes_that_are_not_ready_or_cordoned_are_not_offered_and_those_that_workloads_hold_are() -> None:
+    told = Story().told(*platform(nominal=8, cards=4), job("a", count=2))
+    told.decided()
+    node = told.world.nodes["n1"]
+    for change, absent, cordoned in (
+        (node, 0, 0),
+        (replace(node, ready=False), 4, 0),
+        (replace(node, unschedulable=True), 0, 4),
+    ):
+        (offer,) = [each for each in offers(told.told(change).world, "v100") if each.resource == MEMORY]
+        assert (offer.registered, offer.unmanaged) == (4 * 32768, 0)
+        assert (offer.absent, offer.cordoned) == (absent * 32768, cordoned * 32768)
+        assert offer.offered == (4 - absent - cordoned) * 32768
+    told.told(ObjectRemoved(kind="Node", namespace="", name="n1"))
+    assert [each.registered for each in offers(told.world, "v100") if each.resource == MEMORY] == [0]
+
+
 def test_a_shortage_is_told_under_warn_with_its_numbers_and_once_more_when_it_is_over() -> None:
     told = Story().told(*platform(nominal=8, cards=4), SettingsObserved(device_policies={"v100": DevicePolicy.WARN}))
     assert told.decided() == []

@@ -60,6 +60,27 @@ def test_a_pod_that_no_queue_manages_is_named_last_and_to_be_stopped_by_hand() -
     assert ways(told, want(told, container(gpu=1))) == [(Way.STOP, "pod:x/thief")]
 
 
+def test_one_that_can_move_goes_before_one_of_lower_priority_that_would_have_to_wait() -> None:
+    told = Story().told(
+        *platform(cards=3, nominal=8),
+        job("large", memory=30000, cores=90),
+        job("half", memory=20000, cores=50, priority=9),
+        job("small", memory=4000, cores=10, priority=5),
+    )
+    told.decided()
+    assert len(told.world.cards.stakes) == 3
+    assert ways(told, want(told, container(gpu=1))) == [(Way.MOVE, "team/small")]
+
+
+def test_of_those_who_have_to_wait_the_one_of_lowest_priority_is_named_and_any_before_a_pod_of_nobody() -> None:
+    thief = CardShare(uuid="GPU-0", vendor="NVIDIA", memory=30000, cores=90)
+    told = Story().told(*platform(cards=1))
+    told.told(PodObserved(namespace="x", name="thief", uid="u", node="n1", phase="Running", shares=((thief,),)))
+    told.told(*platform(cards=3), job("urgent", memory=20000, cores=50, priority=9)).decided()
+    told.told(job("large", memory=30000, cores=90, priority=5)).decided()
+    assert ways(told, want(told, container(gpu=1))) == [(Way.PREEMPT, "team/large")]
+
+
 def test_several_make_room_where_one_is_not_enough_and_nobody_who_need_not() -> None:
     told = Story().told(*platform(cards=4), *(job(name, memory=30000, cores=90) for name in ("a", "b", "c", "d")))
     told.decided()

@@ -1,10 +1,12 @@
 """What the ledger enters for each event that means time or money, event by event, and what it enters for none."""
 
+from fractions import Fraction
+
 import pytest
 from msgspec.structs import replace
 
 from events.admission import PreemptionRequested, QuotaReserved, WorkloadAdmitted
-from events.billing import CorrectionEntered, LineKind, PriceListSet
+from events.billing import CorrectionEntered, LineKind, Meter, PriceListSet
 from events.card import Card, CardShare
 from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
@@ -29,9 +31,11 @@ from events.workload import (
     WorkloadSpec,
     WorkloadSubmitted,
 )
+from projections.billing.cards.reconcile import reconcile
 from projections.billing.entries.entry import CardEntry, Window
 from projections.billing.entries.ledger_scope import ALWAYS, LedgerScope
 from projections.billing.ledger import Ledger
+from projections.billing.lines.charge import quantity
 from projections.billing.quota.quota_book import HeldQuotaKey
 from projections.log_position import LogPosition
 
@@ -105,6 +109,55 @@ def test_nobody_pays_for_a_card_that_can_not_be_used_and_the_line_says_why(
     assert str(ledger.entries[0].ended) == why
     assert [(one.since, one.until) for one in ledger.entries] == [(4000, 9000), (11_000, 12_000)][: len(ledger.entries)]
     assert len(ledger.entries) == (2 if again is not None else 1)
+
+
+def whole(uuid: str, index: int, **part: int) -> PodPlacement:
+    """A pod with all of a card, or with this part of it."""
+    share = CardShare(uuid=uuid, vendor="NVIDIA", **{"memory": 16_000, "cores": 0, **part})
+    return PodPlacement(pod_set="main", index=index, node="n", containers=((share,),))
+
+
+PAIR = (CARD, replace(CARD, uuid="GPU-2", index=1))
+
+
+@pytest.mark.parametrize(
+    ("given", "node_cards"),
+    [
+        ((whole("GPU-1", 0), whole("GPU-2", 1)), 2),
+        ((whole("GPU-1", 0, memory=1, cores=100), whole("GPU-2", 1)), 2),
+        ((whole("GPU-1", 0),), 0),
+        ((whole("GPU-1", 0), whole("GPU-2", 1, memory=15_999)), 0),
+        ((whole("GPU-1", 0), whole("GPU-2", 1, memory=8_000), whole("GPU-2", 2, memory=8_000)), 0),
+    ],
+    ids=["all", "all by their cores", "one", "not all of one", "one by two pods"],
+)
+def test_a_node_is_given_whole_where_one_attempt_has_each_of_its_cards_whole_each_by_one_pod(
+    given: tuple[PodPlacement, ...], node_cards: int
+) -> None:
+    ledger = told(DevicesRegistered(node="n", cards=PAIR), replace(CARDS, placements=given))
+    three = DevicesRegistered(node="n", cards=(*PAIR, replace(CARD, uuid="GPU-3", index=2)))
+    ledger.fold(three, LogPosition(partition="FACTS", sequence=9, at=9000))
+    ledger.finish()
+    assert {one.slice.node_cards for one in ledger.entries} == {node_cards}
+    part = quantity(ledger.entries[0], Meter.NODE, 3_600_000)
+    assert Fraction(*part) == (Fraction(1, 2) if node_cards else 0)
+
+
+def test_two_attempts_that_have_all_cards_of_a_node_between_them_are_not_given_it_whole() -> None:
+    one, other = (replace(CARDS, placements=(whole(card.uuid, 0),)) for card in PAIR)
+    ledger = told(DevicesRegistered(node="n", cards=PAIR), one, replace(other, workload=OTHER))
+    ledger.fold(PLATFORM[0], LogPosition(partition="FACTS", sequence=9, at=9000))
+    ledger.finish()
+    assert [one.slice.node_cards for one in ledger.entries] == [0, 0]
+
+
+def test_what_is_told_of_a_card_at_a_time_that_it_has_passed_counts_from_that_one_in_both_books() -> None:
+    other = replace(CARDS, workload=OTHER, placements=(replace(PLACEMENT, index=1),))
+    ledger = told(*RUNS, RETURNED)
+    ledger.fold(other, LogPosition(partition="LOG_0", sequence=6, at=3000))
+    ledger.fold(replace(RETURNED, workload=OTHER), LogPosition(partition="LOG_0", sequence=7, at=7000))
+    assert lines(ledger) == [(LineKind.USAGE, 4000, 5000), (LineKind.RESERVATION, 5000, 7000)]
+    assert not reconcile(ledger.cards.book, ledger.entries).mismatches
 
 
 def test_who_is_let_in_again_with_the_pods_alone_that_are_not_done_is_billed_for_those_until_more_are() -> None:

@@ -30,6 +30,11 @@ def runs(asked: WorkloadSubmitted, *, cards: int, nominal: int = 8) -> Story:
     return told
 
 
+def of_kind(asked: WorkloadSubmitted, kind: str) -> WorkloadSubmitted:
+    assert asked.owner is not None
+    return replace(asked, owner=replace(asked.owner, kind=kind))
+
+
 def ended(told: Story, index: int, phase: str = "Succeeded") -> Story:
     return told.told(replace(told.world.pods[f"team/p{index}"], phase=phase))
 
@@ -44,9 +49,12 @@ def placed(told: Story, workload: str = "team/a") -> list[tuple[int, str]]:
     return [] if devices is None else [(one.index, one.containers[0][0].uuid) for one in devices.placements]
 
 
+@pytest.mark.parametrize("kind", ["Job", "Pod"])
 @pytest.mark.parametrize("first", ["pod", "job"])
-def test_the_cards_of_a_pod_that_is_done_are_given_to_who_waits_for_them_whichever_is_seen_first(first: str) -> None:
-    told = runs(job("a", count=3, memory=WIDE), cards=3)
+def test_the_cards_of_a_pod_that_is_done_are_given_to_who_waits_for_them_whichever_is_seen_first(
+    first: str, kind: str
+) -> None:
+    told = runs(of_kind(job("a", count=3, memory=WIDE), kind), cards=3)
     before = placed(told)
     told.told(job("b", memory=WIDE)).decided()
     assert not told.world.workloads["team/b"].admitted
@@ -59,6 +67,16 @@ def test_the_cards_of_a_pod_that_is_done_are_given_to_who_waits_for_them_whichev
         ended(told, 1).decided()
     assert placed(told) == [before[0], before[2]]
     assert told.world.workloads["team/b"].admitted and placed(told, "team/b") == [(0, before[1][1])]
+
+
+def test_no_more_cards_are_free_than_quota_was_given_back_for_however_many_pods_have_succeeded() -> None:
+    told = runs(job("a", count=3, memory=WIDE), cards=3)
+    before = placed(told)
+    ended(ended(told, 0), 1).told(reclaimed(1)).decided()
+    assert placed(told) == before[1:]
+    assert ended(told, 2).decided() == [] and placed(told) == before[1:]
+    told.told(reclaimed(2)).decided()
+    assert placed(told) == before[2:]
 
 
 def test_pods_on_the_same_card_free_as_many_shares_of_it_as_are_done() -> None:
@@ -77,29 +95,29 @@ def test_cards_that_a_pod_still_holds_stay_though_its_job_says_that_all_are_done
     assert placed(told) == []
 
 
-def test_what_a_pod_has_that_failed_stays_for_the_one_in_its_place_which_is_told_it_also_if_it_is_the_last() -> None:
+@pytest.mark.parametrize("failed", [0, 1])
+def test_what_a_pod_has_that_failed_stays_for_the_one_in_its_place_which_is_told_it_also_if_it_is_the_last(
+    failed: int,
+) -> None:
     told = runs(job("a", count=2, memory=WIDE), cards=2)
     before = placed(told)
-    ended(ended(told, 0), 1, "Failed").told(reclaimed(1)).decided()
-    assert placed(told) == [before[1]]
+    ended(ended(told, 1 - failed), failed, "Failed").told(reclaimed(1)).decided()
+    assert placed(told) == [before[failed]]
     again = PodObserved(namespace="team", name="again", uid="again", workload="team/a", pod_set="main", gated=True)
     said = told.told(again).decided()
-    assert [(one.pod, one.index) for one in said if isinstance(one, PodCardsAssigned)] == [("again", 1)]
+    assert [(one.pod, one.index) for one in said if isinstance(one, PodCardsAssigned)] == [("again", failed)]
 
 
-def test_the_cards_of_a_job_that_may_begin_anew_as_a_whole_stay_until_it_is_over() -> None:
-    asked = job("a", count=2, memory=WIDE)
-    assert asked.owner is not None
-    told = runs(replace(asked, owner=replace(asked.owner, kind="JobSet")), cards=2)
+@pytest.mark.parametrize("kind", ["JobSet", "TrainJob", "AppWrapper", "RayJob", "PyTorchJob"])
+def test_the_cards_of_a_job_that_may_begin_anew_as_a_whole_stay_until_it_is_over(kind: str) -> None:
+    told = runs(of_kind(job("a", count=2, memory=WIDE), kind), cards=2)
     before = placed(told)
     said = ended(told, 0).told(reclaimed(1)).decided()
     assert placed(told) == before and not any(isinstance(one, DevicesReserved) for one in said)
 
 
 def test_a_job_that_begins_anew_as_a_whole_has_its_cards_of_before_though_others_have_its_quota() -> None:
-    asked = job("a", count=2, memory=WIDE)
-    assert asked.owner is not None
-    told = runs(replace(asked, owner=replace(asked.owner, kind="JobSet")), cards=3, nominal=4)
+    told = runs(of_kind(job("a", count=2, memory=WIDE), "JobSet"), cards=3, nominal=4)
     before = placed(told)
     told.told(job("b", memory=WIDE), job("c", memory=WIDE)).decided()
     assert told.world.workloads["team/b"].admission is None

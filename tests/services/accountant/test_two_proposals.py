@@ -29,9 +29,13 @@ def asking(name: str, local_queue: str, memory: int, cores: int) -> WorkloadSubm
 
 def proposed_at_once(one: tuple[int, int], other: tuple[int, int], *more: AnyEvent, cards: int = 1) -> Story:
     """Two trees, each of whose admitters has read nothing of what the other decides; then the accountant reads both."""
-    told = Story().told(*platform(cards=cards), queue("cq2", nominal=8))
-    told.told(LocalQueueObserved(namespace="team", name="lq2", cluster_queue="cq2"), *more)
-    told.told(asking("a", "lq", *one), asking("b", "lq2", *other))
+    told = Story().told(*platform(cards=cards), *more)
+    return at_once(told, asking("a", "lq", *one), asking("b", "lq2", *other))
+
+
+def at_once(told: Story, *asked: WorkloadSubmitted) -> Story:
+    """The jobs `a` and `b` are let in by two admitters who do not know of each other, `b` by way of another queue."""
+    told.told(queue("cq2", nominal=8), LocalQueueObserved(namespace="team", name="lq2", cluster_queue="cq2"), *asked)
     for event in QueueManager().decide(told.world, at(told, 1)):
         evolve(told.world, event, at(told, 1))
     before = tables_of(told.world)

@@ -6,15 +6,21 @@ from events.admission import AdmissionRefused, PreemptionRequested, QuotaReserve
 from events.card import Card
 from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
-from events.device import DevicesRegistered, DevicesReserved, NodeObserved
+from events.device import CardQuotaObserved, DevicesRefused, DevicesRegistered, DevicesReserved, NodeObserved
+from events.pod_set import ContainerShape
 from events.preemption import PreemptionOrdered
 from events.quota import FlavorObserved
+from events.settings import SettingsObserved
 from events.topology import TopologyObserved, TopologyRequest
 from events.workload import EvictionOrdered, PodsGone, WorkloadSubmitted
+from projections.devices.annotations.allocated_cards import NODE_POLICY
+from projections.devices.annotations.steering import BINPACK, SPREAD
 from projections.devices.vendors.table import BY_WORD
 from projections.topology.domains.tree import HOSTNAME
 from projections.workloads.lifecycle import SECOND
-from tests.stories.small_world import GPU, Story, job, platform
+from tests.services.accountant.test_two_proposals import at_once
+from tests.services.accountant.test_two_proposals import given as given_to
+from tests.stories.small_world import GPU, MEMORY, Story, job, platform
 
 RACKED = (
     TopologyObserved(name="dc", levels=("rack", HOSTNAME)),
@@ -111,6 +117,68 @@ def test_of_racks_that_take_as_many_the_one_where_fewest_whole_cards_are_broken_
     assert hosts_of(reserved(story, "second")) == {"d": 1}
 
 
+def test_of_the_hosts_of_a_rack_those_are_taken_where_no_whole_card_is_broken_and_of_equals_the_first() -> None:
+    story = racked(*(host(name, "r1", pods=1 if name in "ad" else 2) for name in "abcd"))
+    for name in "bc":
+        story.told(pinned_to(asking(f"on-{name}", memory=16000, cores=10), f"{name}-0")).decided()
+    story.told(asking("pair", memory=16000, cores=10, count=2)).decided()
+    assert hosts_of(reserved(story, "pair")) == {"b": 1, "c": 1}
+    story.told(asking("one", memory=16000, cores=10)).decided()
+    assert hosts_of(reserved(story, "one")) == {"a": 1}
+
+
+def test_part_of_a_card_that_is_asked_for_in_percent_breaks_one_too() -> None:
+    story = racked(host("a", "r1", pods=1), host("b", "r2"))
+    story.told(pinned_to(asking("first", memory=16000, cores=10), "b-0")).decided()
+    percent = "nvidia.com/gpumem-percentage"
+    in_percent = shaped(asking("second", level=HOSTNAME), limits=({GPU: 1, percent: 40},))
+    story.told(SettingsObserved(exclude_resource_prefixes=(percent,)), in_percent).decided()
+    assert hosts_of(reserved(story, "second")) == {"b": 1}
+
+
+def test_a_limit_of_the_namespace_holds_for_cards_in_domains_and_says_so() -> None:
+    story = racked(host("a", "r1", cards=2), host("b", "r1", cards=2))
+    story.told(CardQuotaObserved(namespace="team", name="q", hard={f"limits.{MEMORY}": 40_000}))
+    said = story.told(asking("three", count=3)).decided()
+    (refused,) = [one for one in said if isinstance(one, AdmissionRefused)]
+    assert "pod 3 of 3 of pod set main: asked 1 NVIDIA card(s) with 20000 MiB" in refused.message
+    assert "more than the ResourceQuotas of namespace team leave (ResourceQuotaNotFit)" in refused.message
+    story.told(asking("two", count=2)).decided()
+    assert len(reserved(story, "two").placements) == 2
+
+
+def test_a_pod_of_several_containers_is_tried_under_the_other_policy_for_cards_where_its_own_takes_fewer() -> None:
+    story = racked(host("a", "r1", cards=2))
+    story.told(pinned_to(asking("first", memory=16000, cores=10), "a-0")).decided()
+    two = shaped(asking("second", level=HOSTNAME), limits=({GPU: 1, MEMORY: 12000}, {GPU: 1, MEMORY: 30000}))
+    story.told(two).decided()
+    (placed,) = reserved(story, "second").placements
+    assert [share.uuid for shares in placed.containers for share in shares] == ["a-0", "a-1"]
+    assert placed.policy == BINPACK
+
+
+def test_on_leaves_of_several_nodes_pods_go_to_them_by_the_policy_for_nodes() -> None:
+    for policy, nodes in ((None, ["b", "b"]), (SPREAD, ["a", "c"])):
+        story = racked(*(host(name, "r1") for name in "abc"))
+        story.told(TopologyObserved(name="dc", levels=("rack",)))
+        story.told(pinned_to(asking("first", memory=8000, cores=10), "b-0")).decided()
+        asked = asking("pair", memory=8000, cores=10, count=2)
+        story.told(asked if policy is None else shaped(asked, annotations={NODE_POLICY: policy})).decided()
+        assert sorted(one.node for one in reserved(story, "pair").placements) == nodes
+
+
+def test_cards_that_somebody_else_was_given_first_are_looked_for_on_the_same_host_and_nowhere_else() -> None:
+    for cards, given in ((2, [["a-0"], ["a-1"]]), (1, [["a-0"]])):
+        asked = asking("a", level=HOSTNAME), asking("b", level=HOSTNAME)
+        story = at_once(
+            racked(host("a", "r1", cards=cards), host("b", "r1", cards=4)),
+            *(replace(one, spec=replace(one.spec, queue=name)) for one, name in zip(asked, ("lq", "lq2"), strict=True)),
+        )
+        assert sorted(given_to(story).values()) == given
+        told = [one.message for one in story.decisions if isinstance(one, DevicesRefused)]
+        assert told == ["pods of pod set main find no cards where they are placed: a"] * (2 - len(given))
+
+
 def test_victims_free_quota_domain_and_cards_and_nobody_goes_without_need() -> None:
     story = racked(host("a", "r1"), host("b", "r1"), host("c", "r2"), host("d", "r2"))
     for name in ("one", "two", "three", "four"):
@@ -185,6 +253,15 @@ def test_pods_of_a_node_that_is_lost_get_another_host_of_the_rack_with_cards_and
     assert not story.world.cards.overfull(["b", "c", "d"])
 
 
+def test_a_pod_of_a_node_that_is_lost_keeps_its_index_whichever_it_is() -> None:
+    story = racked(host("a", "r1"), host("b", "r1"), host("c", "r1"))
+    story.told(asking("pair", count=2)).decided()
+    story.told(ObjectRemoved(kind="Node", namespace="", name="b")).decided()
+    story.later(SECOND)
+    given = [one for one in story.decisions if isinstance(one, DevicesReserved)]
+    assert [(one.index, one.node) for one in given[-1].placements] == [(0, "a"), (1, "c")]
+
+
 def test_where_no_host_of_the_rack_has_cards_left_the_workload_is_evicted() -> None:
     story = racked(host("a", "r1"), host("b", "r1"), host("d", "r2"))
     story.told(asking("pair", count=2)).decided()
@@ -214,6 +291,20 @@ def pinned_to(told: WorkloadSubmitted, uuid: str) -> WorkloadSubmitted:
         for one in told.spec.pod_sets
     )
     return replace(told, spec=replace(told.spec, pod_sets=pod_sets))
+
+
+def shaped(
+    told: WorkloadSubmitted,
+    limits: tuple[Mapping[str, int], ...] = (),
+    annotations: Mapping[str, str] | None = None,
+) -> WorkloadSubmitted:
+    """The same pods with containers that have these limits, and with these annotations."""
+    (one,) = told.spec.pod_sets
+    containers = tuple(ContainerShape(name=f"c{place}", limits=dict(each)) for place, each in enumerate(limits))
+    shape = replace(
+        one.shape, containers=containers or one.shape.containers, device_annotations=dict(annotations or {})
+    )
+    return replace(told, spec=replace(told.spec, pod_sets=(replace(one, shape=shape),)))
 
 
 def led(told: WorkloadSubmitted) -> WorkloadSubmitted:

@@ -4,18 +4,20 @@ Rule: docs/rules/multikueue.md#connection
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from itertools import pairwise
 
 import pytest
 
 from events.json_object import JsonObject
 from events.subjects import FACTS
-from events.timestamp import parse_timestamp
+from events.timestamp import format_timestamp, parse_timestamp
 from ops.production.kubernetes.absent import AbsentCluster
 from ops.production.log.memory import MemoryStream
 from ops.production.process.clock import ScaledClock
 from services.multikueue.connection import ClusterConnection
+from services.multikueue.followed_queues import CLUSTER_QUEUES, LOCAL_QUEUES
 from services.multikueue.remote_workloads import remote_workload_fact
 from services.multikueue.seen import SeenElsewhere
 from services.runtime.cluster_port import (
@@ -27,6 +29,7 @@ from services.runtime.cluster_port import (
     Resource,
     Sight,
 )
+from services.runtime.log_port import Message
 from tests.services.multikueue.test_restored_clusters import W1, Opened, Seen, copy, folded, standing
 
 
@@ -81,6 +84,209 @@ async def test_a_watch_that_ends_after_a_while_is_opened_again_at_once_and_one_t
             task.cancel()
     at_once, later = (again - end for end, again in zip(cluster.ended, cluster.opened[1:], strict=True))
     assert at_once < 4_000 and later >= 5_000
+
+
+class Leaping(ScaledClock):
+    """A clock that is at the time that is waited for at once; nobody who rests without waiting for anything goes on."""
+
+    def __init__(self) -> None:
+        self.at = 1_800_000_000_000
+
+    def now(self) -> int:
+        return self.at
+
+    async def sleep(self, duration: int) -> None:
+        del duration
+        await asyncio.Event().wait()
+
+    async def wait(self, event: asyncio.Event, until: int | None) -> None:
+        await asyncio.sleep(0)
+        if until is None:
+            await event.wait()
+        elif not event.is_set():
+            self.at = max(self.at, until)
+
+
+class Silent(Seen):
+    """A cluster that never answers, or can't be reached at all; when it was tried is noted."""
+
+    def __init__(self, clock: Leaping, *, reached: bool) -> None:
+        super().__init__()
+        self.clock, self.reached, self.tried = clock, reached, list[int]()
+
+    async def watch(self, resource: Resource) -> AsyncGenerator[Sight]:
+        del resource
+        await asyncio.Event().wait()
+        yield Listed([], "1")
+
+    def note(self) -> None:
+        self.tried.append(self.clock.now())
+        if len(self.tried) > 9:
+            self.over.set()
+        if not self.reached:
+            raise ClusterUnavailable("no route to host")
+
+
+class Trying(Opened):
+    """The process that shows which clusters are connected, and notes when it tries that."""
+
+    leads = True
+
+    async def connect(self, kubeconfig: str) -> Seen:
+        assert isinstance(self.cluster, Silent)
+        self.cluster.note()
+        return await super().connect(kubeconfig)
+
+
+@pytest.mark.parametrize(
+    ("reached", "waited"),
+    [
+        (False, [5, 10, 20, 40, 80, 160, 320, 320, 320]),
+        (True, [60 + 5, 120 + 10, 240 + 20, 480 + 40, 600 + 80, 600 + 160, 600 + 320, 600 + 320, 600 + 320]),
+    ],
+)
+async def test_a_cluster_is_tried_again_ever_later_and_has_ever_longer_to_answer(
+    waited: list[int], *, reached: bool
+) -> None:
+    clock = Leaping()
+    cluster, shown = Silent(clock, reached=reached), Shown()
+    opened, seen = Trying(cluster), SeenElsewhere(MemoryStream(FACTS), clock, lambda _: "")
+    connection = ClusterConnection("w1", shown, opened, clock, seen, lambda _: None, opened)
+    connection.want(W1, "multikueue", None)
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(connection.run())
+        await cluster.over.wait()
+        running.cancel()
+    assert [(later - one) // 1000 for one, later in pairwise(cluster.tried)][:9] == waited
+    for number, at in enumerate(cluster.tried[1:], 1):
+        said = f"connection attempts: {number}, next connection attempt: {format_timestamp(at)}"
+        assert said in shown.conditions[number - 1]["message"]
+
+
+class Recovering(Silent):
+    """A cluster that can't be reached twice, is connected for a second then, and can't be reached once more."""
+
+    async def watch(self, resource: Resource) -> AsyncGenerator[Sight]:
+        del resource
+        yield Listed([], "1")
+        self.clock.at += 1000
+        raise ClusterUnavailable("the watch has ended")
+
+    def note(self) -> None:
+        self.tried.append(self.clock.now())
+        if len(self.tried) > 4:
+            self.over.set()
+        if len(self.tried) != 3:
+            raise ClusterUnavailable("no route to host")
+
+
+async def test_what_was_connected_is_tried_again_as_soon_as_if_it_had_never_failed() -> None:
+    clock = Leaping()
+    cluster, shown = Recovering(clock, reached=False), Shown()
+    opened, seen = Trying(cluster), SeenElsewhere(MemoryStream(FACTS), clock, lambda _: "")
+    connection = ClusterConnection("w1", shown, opened, clock, seen, lambda _: None, opened)
+    connection.want(W1, "multikueue", None)
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(connection.run()), tasks.create_task(seen.outbox.run())]
+        await cluster.over.wait()
+        for task in running:
+            task.cancel()
+    assert [later - one for one, later in pairwise(cluster.tried)][:4] == [5_000, 10_000, 6_000, 10_000]
+
+
+class Lasting(Seen):
+    """A cluster whose watch ends so long after it was connected; when it was connected and tried again is noted."""
+
+    def __init__(self, clock: Leaping, lasts: int) -> None:
+        super().__init__()
+        self.clock, self.lasts, self.ended = clock, lasts, 0
+        self.connection: ClusterConnection | None = None
+
+    async def watch(self, resource: Resource) -> AsyncGenerator[Sight]:
+        del resource
+        if self.ended:
+            self.again = self.clock.now()
+            self.over.set()
+            await asyncio.Event().wait()
+        yield Listed([], "1")
+        self.clock.at += self.lasts
+        self.ended = self.clock.now()
+        raise ClusterUnavailable("the watch has ended")
+
+
+@pytest.mark.parametrize(("lasts", "pause"), [(5_000, 0), (4_999, 5_000)])
+async def test_what_was_connected_for_five_seconds_is_tried_again_at_once(lasts: int, pause: int) -> None:
+    clock = Leaping()
+    cluster = Lasting(clock, lasts)
+    async with connecting(cluster, clock):
+        await cluster.over.wait()
+    assert cluster.again - cluster.ended == pause
+
+
+class Full(MemoryStream):
+    """A log that takes nothing before it has room."""
+
+    def __init__(self) -> None:
+        super().__init__(FACTS)
+        self.room = asyncio.Event()
+
+    async def publish(self, messages: Sequence[Message]) -> None:
+        await self.room.wait()
+        await super().publish(messages)
+
+
+class Queued(Seen):
+    """A cluster whose queues are listed one kind after the other, when somebody asks for that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.listed = {LOCAL_QUEUES.kind: asyncio.Event(), CLUSTER_QUEUES.kind: asyncio.Event()}
+
+    async def watch(self, resource: Resource) -> AsyncGenerator[Sight]:
+        if resource.kind in self.listed:
+            await self.listed[resource.kind].wait()
+            yield Listed([], "2")
+        else:
+            yield Listed([copy(50)], "60")
+        await asyncio.Event().wait()
+
+
+async def test_a_cluster_is_connected_once_its_copies_and_the_queues_that_are_asked_for_are_on_the_log() -> None:
+    clock, cluster, facts, shown = ScaledClock(1.0), Queued(), Full(), Shown()
+    opened, seen = Leading(cluster), SeenElsewhere(facts, clock, lambda _: "")
+    connection = ClusterConnection("w1", shown, opened, clock, seen, lambda _: None, opened)
+    connection.want(W1, "multikueue", None, frozenset({"team/lq"}))
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(connection.run()), tasks.create_task(seen.outbox.run())]
+        while not seen.outbox.waiting:  # noqa: ASYNC110 - it is told nobody
+            await asyncio.sleep(0.01)
+        for missing in (facts.room, *cluster.listed.values()):
+            await asyncio.sleep(0.05)
+            assert connection.remote is None and not shown.conditions
+            missing.set()
+        while not shown.conditions:  # noqa: ASYNC110 - it is told nobody
+            await asyncio.sleep(0.01)
+        assert connection.remote is not None and shown.conditions[0]["status"] == "True"
+        for task in running:
+            task.cancel()
+    assert len(facts.entries) == 2
+
+
+async def test_a_cluster_of_which_nothing_is_on_the_log_yet_is_not_connected() -> None:
+    clock, facts, shown = ScaledClock(1.0), Full(), Shown()
+    cluster = Seen([Listed([copy(50)], "60")])
+    opened, seen = Leading(cluster), SeenElsewhere(facts, clock, lambda _: "")
+    connection = ClusterConnection("w1", shown, opened, clock, seen, lambda _: None, opened)
+    connection.want(W1, "multikueue", None)
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(connection.run()), tasks.create_task(seen.outbox.run())]
+        await asyncio.sleep(0.1)
+        assert seen.outbox.waiting and connection.remote is None and not shown.conditions
+        facts.room.set()
+        while not shown.conditions:  # noqa: ASYNC110 - it is told nobody
+            await asyncio.sleep(0.01)
+        for task in running:
+            task.cancel()
 
 
 class Withholding(Seen):

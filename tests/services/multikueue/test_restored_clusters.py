@@ -6,6 +6,9 @@ Rule: docs/rules/multikueue.md#restored
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
+import pytest
+from structlog.testing import capture_logs
+
 from events.codec import decode_sighting
 from events.json_object import JsonObject
 from events.multikueue import KubeConfigPlace, MultiKueueClusterObserved, RemoteWorkloadGone, RemoteWorkloadObserved
@@ -121,12 +124,16 @@ def standing(told: Manager) -> tuple[int, list[str]]:
     return found.version, sorted(found.conditions)
 
 
-async def test_a_copy_that_is_older_since_its_cluster_was_restored_is_seen_as_it_stands_now() -> None:
-    told = await folded(
-        [Listed([copy(50)], "60"), Changed(copy(100, "QuotaReserved", "Admitted"))],
-        [Listed([copy(50)], "70")],
-    )
+@pytest.mark.parametrize("version", ["70", "200"])
+async def test_a_copy_that_is_older_since_its_cluster_was_restored_is_seen_as_it_stands_now(version: str) -> None:
+    """Also where so much was written since that the list is not behind what was seen before."""
+    with capture_logs() as logs:
+        told = await folded(
+            [Listed([copy(50)], "60"), Changed(copy(100, "QuotaReserved", "Admitted"))],
+            [Listed([copy(50)], version)],
+        )
     assert standing(told) == (50, [])
+    assert [one["log_level"] for one in logs if one["event"] == "the store there was restored"] == ["warning"]
 
 
 async def test_what_changes_there_afterwards_is_told_though_its_versions_were_told_before() -> None:

@@ -262,6 +262,23 @@ def test_a_log_that_had_it_run_where_it_has_begun_anew_since_makes_its_job_there
     assert not told.world.dispatches[KEY].synced and not evicted(told)
 
 
+def test_a_choice_that_its_object_names_too_stands_while_its_job_is_not_there_yet() -> None:
+    told = Manager()
+    told.after(delegated())
+    told.copy("w1", Admitted=5)
+    before = told.world.dispatches[KEY]
+    assert before.cluster == "w1" and before.decision and not before.synced
+    assert told.after(DecidedElsewhere(workload=KEY, version=70, status=shown("w1", state=CheckState.PENDING))) == []
+    assert told.world.dispatches[KEY] == before and told.plan.look != "w1"
+
+
+def test_a_job_of_which_its_object_says_that_it_is_at_work_there_counts_as_there() -> None:
+    for state, there in ((CheckState.READY, True), (CheckState.PENDING, False)):
+        told = Manager()
+        told.after(found("w2", state=state))
+        assert told.world.dispatches[KEY].synced == there
+
+
 def test_a_cluster_in_which_it_runs_by_its_object_and_that_has_lost_it_is_left() -> None:
     told = Manager()
     told.after(found("w2"))

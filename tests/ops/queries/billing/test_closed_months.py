@@ -6,7 +6,7 @@ from collections import Counter
 import msgspec
 import pytest
 
-from events.billing import CorrectionEntered, LineKind, MonthClosed
+from events.billing import CorrectionEntered, LineKind, Meter, MonthClosed, Price, PriceListSet
 from events.subjects import CONTROL, FACTS
 from events.timestamp import parse_timestamp
 from ops.queries.billing.closed_months import check_closed, digest, month_ledger, statement, upto, window_of
@@ -19,6 +19,10 @@ from projections.billing.lines.amounts import entered_amounts
 from projections.billing.lines.charge import charges, pieces
 from services.runtime.log_port import Entry
 from tests.laws.random_day import DEVICES, PARTITION, Day, prices
+from tests.ops.queries.billing.test_ends_before_reservations import LET_IN, PRICES, SUBMITTED, commits, facts
+from tests.projections.billing.claims.test_claim_time import MAPPED, POD, claim
+from tests.projections.billing.claims.test_claim_time import RESERVED as CLAIMED_UNDER
+from tests.projections.billing.claims.test_claim_time import SUBMITTED as CLAIMING
 
 Log = dict[str, list[Entry]]
 MONTHS = ("2026-11", "2026-12", "2027-01")
@@ -169,6 +173,50 @@ def test_a_month_without_prices_is_not_closed() -> None:
     del day.entries[CONTROL][:]
     with pytest.raises(BillRefused, match="have no price in 2026-11"):
         statement(day.entries, "2026-11", author="ann")
+
+
+NOVEMBER, DECEMBER = (parse_timestamp(f"2026-{month}-01T00:00:00Z") for month in (11, 12))
+
+
+def small(prices: PriceListSet, *entered: CorrectionEntered, last: int = DECEMBER) -> Log:
+    """A log of a job that holds cpu from the beginning of November on, and of something that was seen last."""
+    return {
+        CONTROL: commits(CONTROL, (0, 0, (prices,)), *((NOVEMBER + 1000, 0, (one,)) for one in entered)),
+        FACTS: facts((NOVEMBER, SUBMITTED), (last, SUBMITTED)),
+        PARTITION: commits(PARTITION, (NOVEMBER, 1, LET_IN)),
+    }
+
+
+def test_a_month_is_closed_once_the_log_has_reached_its_end_and_not_a_millisecond_before() -> None:
+    assert statement(small(PRICES), "2026-11", author="ann").rows
+    with pytest.raises(BillRefused, match="and 2026-11 goes on until 2026-12-01"):
+        statement(small(PRICES, last=DECEMBER - 1), "2026-11", author="ann")
+
+
+def test_a_month_with_quota_that_has_no_price_is_not_closed() -> None:
+    other = msgspec.structs.replace(PRICES.prices[0], resource="memory")
+    with pytest.raises(BillRefused, match="cpu of flavor spot has no price in 2026-11: enter one first"):
+        statement(small(msgspec.structs.replace(PRICES, prices=(other,))), "2026-11", author="ann")
+
+
+def test_a_month_with_a_correction_of_an_unknown_entry_is_not_closed() -> None:
+    wrong = CorrectionEntered(tenant="team", entry="nobody-s", reason="why", author="ann")
+    with pytest.raises(BillRefused, match="a correction names entry nobody-s, which the ledger has not or not yet"):
+        statement(small(PRICES, wrong), "2026-11", author="ann")
+
+
+def test_a_month_with_claimed_devices_that_have_no_price_is_not_closed() -> None:
+    told = (MAPPED, CLAIMING, POD, claim("g0"))
+    priced = PriceListSet(
+        name="p", currency="EUR", starts=0, prices=(Price(meter=Meter.DEVICE, device_class="other", unit_price="1"),)
+    )
+    log = {
+        CONTROL: commits(CONTROL, (0, 0, (priced,))),
+        FACTS: facts(*((NOVEMBER + at, one) for at, one in enumerate(told)), (DECEMBER, POD)),
+        PARTITION: commits(PARTITION, (NOVEMBER + 1, 2, (CLAIMED_UNDER,))),
+    }
+    with pytest.raises(BillRefused, match="claimed devices of class .* have no price in 2026-11: enter one first"):
+        statement(log, "2026-11", author="ann")
 
 
 def test_the_closed_months_are_folded_again_only_where_something_was_learnt_of_them() -> None:

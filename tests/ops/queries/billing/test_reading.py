@@ -10,15 +10,17 @@ from events.codec import encode
 from events.commit import Sighting
 from events.subjects import CONTROL, FACTS
 from events.timestamp import format_timestamp
-from ops.queries.billing.message_times import in_order
+from ops.queries.billing.message_times import in_order, message_times
 from ops.queries.billing.period import period, time
 from ops.queries.billing.price_file import read_price_file
 from ops.queries.billing.problems import BillRefused
 from ops.queries.billing.reading import LogRead, events_in_order, ledger_of
+from services.runtime.control_log import Control
 from services.runtime.log_errors import LogGap
 from services.runtime.log_port import Entry
 from services.runtime.partition.errors import ChainBroken, MessageNotOurs
 from tests.laws.random_day import Day
+from tests.ops.queries.billing.test_ends_before_reservations import LET_IN, SUBMITTED, commits
 
 PARTITION = "LOG_0"
 
@@ -64,14 +66,33 @@ def test_a_changed_commit_is_named(day: Day) -> None:
         ledger_of(changed(day, PARTITION, 0, data=data))
 
 
-def test_nothing_comes_before_what_it_rests_on_and_no_stream_goes_back(day: Day) -> None:
-    seen, before = dict.fromkeys(day.entries, 0), dict.fromkeys(day.entries, 0)
-    for _, place, _ in events_in_order(day.entries, LogRead(upto={}, skewed=[])):
+@pytest.mark.parametrize("ahead", [0, 60_000])
+def test_nothing_comes_before_what_it_rests_on_and_no_stream_goes_back(day: Day, ahead: int) -> None:
+    """Also where the clock of who tells facts is ahead of that of who decides by them."""
+    entries = {**day.entries, FACTS: [later(one, ahead) for one in day.entries[FACTS]]}
+    seen, before = dict.fromkeys(entries, 0), dict.fromkeys(entries, 0)
+    for _, place, _ in events_in_order(entries, LogRead(upto={}, skewed=[])):
         assert place.at >= before[place.partition] and place.sequence >= seen[place.partition]
         before[place.partition], seen[place.partition] = place.at, place.sequence
         if place.partition not in (CONTROL, FACTS):
-            for run in msgspec.json.decode(day.entries[place.partition][place.sequence - 1].data)["inputs"]:
+            for run in msgspec.json.decode(entries[place.partition][place.sequence - 1].data)["inputs"]:
                 assert run["upto"] <= seen[run["stream"]]
+
+
+def test_a_decision_comes_behind_all_facts_that_it_rests_on_in_whatever_order_these_count() -> None:
+    first, second = (encode(Sighting(id=f"w{at}", at=at, author="watcher", fact=SUBMITTED)) for at in (1000, 2000))
+    facts = [
+        Entry(stream=FACTS, sequence=number, subject="", message_id="", data=data)
+        for number, data in enumerate((first, applied(5000), second), 1)
+    ]
+    found, read = at_places({CONTROL: [], FACTS: facts, PARTITION: commits(PARTITION, (3000, 3, LET_IN))})
+    assert [(stream, at) for stream, _, at in found][:4] == [
+        (FACTS, 1000),
+        (FACTS, 2000),
+        (FACTS, 5000),
+        (PARTITION, 3000),
+    ]
+    assert read.upto == {CONTROL: 0, FACTS: 3, PARTITION: 1}
 
 
 def test_periods_are_months_days_and_moments() -> None:
@@ -134,10 +155,15 @@ def at_places(entries: dict[str, list[Entry]]) -> tuple[list[tuple[str, int, int
     return [(place.partition, place.sequence, place.at) for _, place, _ in events_in_order(entries, read)], read
 
 
+def later(entry: Entry, by: int) -> Entry:
+    """A message that its author wrote with a clock so far ahead."""
+    message = msgspec.json.decode(entry.data)
+    return msgspec.structs.replace(entry, data=msgspec.json.encode({**message, "at": message["at"] + by}))
+
+
 def hurried(day: Day, place: int, by: int) -> dict[str, list[Entry]]:
     """The day, with one fact that its author wrote with a clock so far ahead."""
-    message = msgspec.json.decode(day.entries[FACTS][place].data)
-    return changed(day, FACTS, place, data=msgspec.json.encode({**message, "at": message["at"] + by}))
+    return changed(day, FACTS, place, data=later(day.entries[FACTS][place], by).data)
 
 
 @pytest.mark.parametrize("by", [3_600_000, -3_600_000])
@@ -153,6 +179,13 @@ def test_one_wrong_time_moves_nobody_else(day: Day, place: int, by: int) -> None
     )
     (skew,) = read.skewed
     assert (skew.stream, skew.sequence, skew.author) == (FACTS, place + 1, "watcher") and skew.by > 3_500_000
+
+
+def test_a_time_that_is_wrong_by_ten_seconds_is_no_finding_and_by_a_millisecond_more_is_one(day: Day) -> None:
+    own, following = (msgspec.json.decode(one.data)["at"] for one in day.entries[FACTS][10:12])
+    for by in (10_000, 10_001):
+        _, read = at_places(hurried(day, 10, following - own + by))
+        assert (read.late, read.latest, len(read.skewed)) == (1, by, by - 10_000)
 
 
 def test_an_outbox_that_lags_moves_nothing(day: Day) -> None:
@@ -173,9 +206,30 @@ def test_an_outbox_that_lags_moves_nothing(day: Day) -> None:
     assert own == sorted([at for stream, _, at in alone if stream == FACTS] + own[-5:])
 
 
-def applied(at: int) -> bytes:
+def applied(at: int, author: str = "applier") -> bytes:
     fact = DecisionApplied(workload="team/x", partition="LOG_0", sequence=1)
-    return encode(Sighting(id=f"a{at}", at=at, author="applier", fact=fact))
+    return encode(Sighting(id=f"a{at}", at=at, author=author, fact=fact))
+
+
+def told_at(stream: str, *told: tuple[int, str], stored: int = 0) -> list[int]:
+    """The times that count of messages that these authors have told on a stream."""
+    entries = [
+        Entry(stream=stream, sequence=number, subject="", message_id="", data=applied(at, author), stored=stored)
+        for number, (at, author) in enumerate(told, 1)
+    ]
+    return list(message_times(stream, entries, Control()))
+
+
+def test_of_facts_each_author_has_times_of_its_own_and_a_partition_has_one_order_for_all_of_its_authors() -> None:
+    told = ((10_000, "one"), (90_000, "other"), (20_000, "one"), (30_000, "one"))
+    assert told_at(FACTS, *told) == [10_000, 90_000, 20_000, 30_000]
+    assert told_at(PARTITION, *told) == [10_000, 20_000, 20_000, 30_000]
+
+
+def test_a_time_that_is_far_ahead_of_that_of_the_bus_counts_as_ten_seconds_ahead() -> None:
+    told = ((59_000, "one"), (60_000, "one"), (60_001, "one"), (900_000, "one"))
+    assert told_at(FACTS, *told, stored=50_000) == [59_000, 60_000, 60_000, 60_000]
+    assert told_at(FACTS, *told) == [at for at, _ in told], "where the bus does not say when it stored them"
 
 
 @pytest.mark.parametrize(

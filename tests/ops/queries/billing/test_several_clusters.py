@@ -170,12 +170,14 @@ def test_what_another_manager_had_sent_there_is_billed_there_from_when_it_is_on_
     )
     adopted = AdoptedStatus(cluster_queue="cq", conditions=states, assignments=(given,))
     spec = WorkloadSpec(queue="lq", pod_sets=(PodSet(name="main", count=1, shape=PodShape()),))
-    day.tell(WorkloadSubmitted(workload="team/taken", uid="t", created_at=day.at, spec=spec, adopted=adopted))
+    for name in ("taken", "stays"):
+        day.tell(WorkloadSubmitted(workload=f"team/{name}", uid=name, created_at=day.at, spec=spec, adopted=adopted))
     event = ClusterChosen(workload="team/taken", check="elsewhere", cluster="w1", taken_over=True)
     day.write(PARTITION, encode(day.commit(PARTITION, (event,), (), "multikueue")))
     day.step()
     (elsewhere,) = billed_elsewhere(day.entries, frozenset({"w1"}))
     assert elsewhere[0] == "team/taken" and quota_of(day, elsewhere) > 0
+    assert billed_elsewhere(day.entries, frozenset({"w2"})) == frozenset(), "its log is not there"
 
 
 def test_the_quota_of_what_ran_in_a_worker_is_not_billed_here_and_all_else_is_as_each_log_bills_it() -> None:
@@ -204,8 +206,17 @@ def test_the_quota_of_what_ran_in_a_worker_is_not_billed_here_and_all_else_is_as
     assert len(whole.rows) == sum(len(one.bill.rows) for one in bills)
 
 
-def test_what_was_sent_to_a_cluster_whose_log_is_not_there_is_billed_as_before() -> None:
-    manager, _ = sent("w2")
+def test_a_worker_s_log_is_billed_as_by_that_log_alone_also_where_it_has_sent_jobs_on() -> None:
+    worker, key = sent("w2")
+    logs = {MANAGER: a_day(5).entries, "w1": worker.entries, "w2": a_day(4).entries}
+    bills = bills_of_clusters(logs, period_of_all(logs, "", ""), GROUPS, EVERYBODY)
+    assert [one.of for one in bills] == [replace(EVERYBODY, elsewhere=frozenset()), EVERYBODY, EVERYBODY]
+    assert quota_of(worker, key) > 0, "else this shows nothing"
+
+
+@pytest.mark.parametrize("cluster", ["w2", MANAGER])
+def test_what_was_sent_to_a_cluster_whose_log_is_not_there_is_billed_as_before(cluster: str) -> None:
+    manager, _ = sent(cluster)
     logs = {MANAGER: manager.entries, "w1": a_day(5).entries}
     bills = bills_of_clusters(logs, period_of_all(logs, "", ""), GROUPS, EVERYBODY)
     assert bills[0].of == EVERYBODY and bills[0].bill.total == bill(bills[0].ledger, bills[0].bill.window, GROUPS).total

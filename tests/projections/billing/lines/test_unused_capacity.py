@@ -1,10 +1,14 @@
 """What idle and stranded card memory costs, and who pays for it."""
 
+from typing import Any
+
 import pytest
 
 from events.billing import LineKind, Meter, Price, PriceListSet, Spread
-from events.card import Card
-from events.device import DevicesRegistered, NodeObserved
+from events.card import Card, CardShare
+from events.catalogue import AnyEvent
+from events.control import ObjectRemoved
+from events.device import DevicesRegistered, DevicesReserved, NodeObserved, PodPlacement
 from events.quota import ClusterQueueObserved, FlavorObserved, FlavorQuotas, LocalQueueObserved, Quota, ResourceGroup
 from projections.billing.cards.card_book import CardBook
 from projections.billing.entries.entry import BilledSlice, CardEntry, Cause, Holder, Window
@@ -27,11 +31,21 @@ def price(meter: Meter, value: str, **words: str | Spread) -> Price:
     return Price(meter=meter, unit_price=value, **words)  # type: ignore[arg-type]
 
 
-def ledger(*prices: Price, until: int = 2 * HOUR) -> Ledger:
-    """One card of 4 GiB on a node of flavor f, until then; queues a (3 of it) and b (1), in namespaces x and y."""
+def ledger(
+    *prices: Price,
+    until: int = 2 * HOUR,
+    node: NodeObserved = NodeObserved(name="n", labels={"card": "m"}, ready=True),
+    card: Card = Card(uuid="c", slots=4, memory=4096, model="M"),
+    cordoned: tuple[str, ...] = (),
+    more: tuple[AnyEvent, ...] = (),
+    later: tuple[AnyEvent, ...] = (),
+) -> Ledger:
+    """One card of 4 GiB on a node of flavor f, until then; queues a (3 of it) and b (1), in namespaces x and y.
+
+    `later` is told after an hour.
+    """
     found = Ledger(LedgerScope(window=DAY, cuts=TimeCuts((0, HOUR))))
     list_ = PriceListSet(name="p", currency="EUR", starts=0, prices=prices)
-    card = Card(uuid="c", slots=4, memory=4096, model="M")
     events = (
         list_,
         FlavorObserved(name="f", node_labels={"card": "m"}),
@@ -40,11 +54,14 @@ def ledger(*prices: Price, until: int = 2 * HOUR) -> Ledger:
             LocalQueueObserved(namespace=space, name=f"to-{name}", cluster_queue=name)
             for name, space in (("a", "x"), ("a", "y"), ("b", "y"))
         ),
-        NodeObserved(name="n", labels={"card": "m"}, ready=True),
-        DevicesRegistered(node="n", cards=(card,)),
+        node,
+        DevicesRegistered(node="n", cards=(card,), cordoned=cordoned),
+        *more,
     )
     for number, event in enumerate(events, 1):
         found.fold(event, LogPosition(partition="CONTROL" if event is list_ else "FACTS", sequence=number, at=0))
+    for number, event in enumerate(later, 100):
+        found.fold(event, LogPosition(partition="FACTS", sequence=number, at=HOUR))
     found.at = until
     found.finish(until)
     return found
@@ -63,6 +80,46 @@ def test_idle_memory_costs_its_price_in_each_stretch_and_is_nobodys_where_nobody
     ]
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"node": NodeObserved(name="n", labels={"card": "m"}, ready=False)},
+        {"node": NodeObserved(name="n", labels={"card": "m"}, unschedulable=True)},
+        {"card": Card(uuid="c", slots=4, memory=4096, model="M", healthy=False)},
+        {"cordoned": ("c",)},
+    ],
+    ids=["lost", "node cordoned", "unhealthy", "cordoned"],
+)
+def test_cards_that_are_cordoned_unhealthy_or_lost_cost_nobody_anything(told: dict[str, Any]) -> None:
+    both = price(Meter.IDLE, "1"), price(Meter.STRANDED, "1")
+    assert list(unused_costs(ledger(*both, **told), DAY)) == []
+    assert len(list(unused_costs(ledger(*both), DAY))) == 2, "else this shows nothing"
+
+
+@pytest.mark.parametrize(
+    ("slots", "share", "kind"),
+    [
+        (4, CardShare(uuid="c", vendor="NVIDIA", memory=1024, cores=10), LineKind.IDLE),
+        (1, CardShare(uuid="c", vendor="NVIDIA", memory=1024, cores=10), LineKind.STRANDED),
+        (4, CardShare(uuid="c", vendor="NVIDIA", memory=1024, cores=100), LineKind.STRANDED),
+        (4, CardShare(uuid="c", vendor="NVIDIA", memory=1024, cores=99), LineKind.IDLE),
+        (4, CardShare(uuid="c", vendor="NVIDIA", memory=4096, cores=10), None),
+    ],
+)
+def test_what_is_free_on_a_card_without_slots_or_cores_left_is_stranded(
+    slots: int, share: CardShare, kind: LineKind | None
+) -> None:
+    given = DevicesReserved(
+        workload="x/w",
+        reservation=1,
+        placements=(PodPlacement(pod_set="main", index=0, node="n", containers=((share,),)),),
+    )
+    card = Card(uuid="c", slots=slots, memory=4096, model="M")
+    both = price(Meter.IDLE, "1"), price(Meter.STRANDED, "1")
+    found = unused_costs(ledger(*both, until=HOUR, card=card, more=(given,)), DAY)
+    assert [(one.kind, one.free) for one in found] == ([] if kind is None else [(kind, 3072 * HOUR)])
+
+
 def test_by_quota_each_queue_pays_its_nominal_part_and_its_namespaces_share_that() -> None:
     told = ledger(price(Meter.IDLE, "0.5", spread=Spread.QUOTA, resource="nvidia.com/gpu"), until=HOUR)
     (one,) = unused_costs(told, DAY)
@@ -72,6 +129,30 @@ def test_by_quota_each_queue_pays_its_nominal_part_and_its_namespaces_share_that
         ("x", UNIT * 3 // 4),
         ("y", UNIT * 5 // 4),
     ]
+
+
+def test_by_quota_each_stretch_goes_by_the_quotas_and_doors_of_its_own_time() -> None:
+    told = ledger(
+        price(Meter.IDLE, "0.5", spread=Spread.QUOTA, resource="nvidia.com/gpu"),
+        later=(queue("a", 1), ObjectRemoved(kind="LocalQueue", namespace="y", name="to-a")),
+    )
+    first, second = unused_costs(told, DAY)
+    assert {tenant: cost for tenant, _, cost in first.shares} == {"x": UNIT * 3 // 4, "y": UNIT * 5 // 4}
+    assert {tenant: cost for tenant, _, cost in second.shares} == {"x": UNIT, "y": UNIT}
+
+
+def test_of_a_node_without_a_flavor_those_pay_who_held_memory_of_the_same_model_in_any() -> None:
+    told = ledger(price(Meter.IDLE, "0.5"), until=HOUR, node=NodeObserved(name="n"))
+    told.cards.entries += [held("lab", "f", "M", 1024), held("team", "g", "M", 1024), held("y", "f", "N", 1)]
+    (one,) = unused_costs(told, DAY)
+    assert {tenant: cost for tenant, _, cost in one.shares} == {"lab": UNIT, "team": UNIT}
+
+
+def test_what_can_not_be_divided_goes_to_the_first_by_name_of_those_who_held_as_much() -> None:
+    told = ledger(price(Meter.IDLE, "0.0000000001"), until=HOUR)
+    told.cards.entries += [held(name, "f", "M", 1024) for name in ("cc", "ba", "ab")]
+    (one,) = unused_costs(told, DAY)
+    assert {tenant: cost for tenant, _, cost in one.shares} == {"ab": 2, "ba": 1, "cc": 1}
 
 
 def test_by_use_those_pay_who_held_memory_of_the_same_flavor_and_model() -> None:

@@ -38,6 +38,12 @@ def test_a_request_is_charged_as_the_piece_that_it_gets() -> None:
     assert placed.placements == (PodPlacement(pod_set="main", index=0, node="n1", containers=((share,),)),)
 
 
+def test_a_request_gets_the_smallest_profile_that_holds_it_and_one_mib_more_the_next() -> None:
+    for memory, profile in ((9728, "1g.10gb"), (9729, "2g.20gb"), (80896, "7g.79gb"), (80897, None)):
+        found = candidate(PROFILES[::-1], memory, ())
+        assert (found[0].name if found is not None else None) == profile
+
+
 def test_one_container_may_get_several_pieces_of_one_card() -> None:
     on = NodeCards(node="n", cards=(mig_card("a"),))
     fit = fit_pod(on, [ask(3, memory=9000)], 0, {})

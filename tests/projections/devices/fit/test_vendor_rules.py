@@ -55,6 +55,11 @@ def test_cards_of_one_super_pod_are_given_in_pairs_of_one_board() -> None:
     assert (fit.shares, fit.refusals, fit.cards) == (None, {"AllocatedCardsInsufficientRequest": 2}, 4)
 
 
+def test_one_chip_alone_is_given_whether_the_other_of_its_board_is_free_or_not() -> None:
+    boards = [ascend(f"c{index}", index, "Ascend910C") for index in (0, 3)]
+    assert uuids(node(*boards), CardRequest(vendor="Ascend910C", count=1)) == ["c3"]
+
+
 def test_of_more_pairs_than_are_asked_for_one_is_given() -> None:
     boards = [ascend(f"c{index}", index, "Ascend910C") for index in (0, 1, 2, 3)]
     assert sorted(uuids(node(*boards), CardRequest(vendor="Ascend910C", count=2))) == ["c2", "c3"]

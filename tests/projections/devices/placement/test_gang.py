@@ -77,6 +77,11 @@ def test_of_a_node_with_cards_of_several_vendors_what_is_free_of_those_asked_for
     fleet = Fleet(n1=[card("a"), replace(card("b"), memory=65536, model="DCU", vendor="DCU")])
     told = place(fleet.cards, fleet.nodes, [gang(1, container(gpu=1, mem=40000))], fleet.trail)
     assert "largest free piece 32768 MiB on one card of 32768 MiB, 32768 MiB free in sum" in told.message
+    asks = container(gpu=1, mem=40000), ContainerShape(name="d", limits={"hygon.com/dcunum": 1, "hygon.com/dcumem": 1})
+    both = place(fleet.cards, fleet.nodes, [gang(1, *asks)], fleet.trail)
+    assert (
+        "; DCU: largest free piece 65536 MiB on one card of 65536 MiB, 65536 MiB free in sum; NVIDIA: " in both.message
+    )
 
 
 def test_pods_that_all_cards_together_could_not_hold_are_told_so() -> None:
@@ -91,6 +96,8 @@ def test_pods_that_all_cards_together_could_not_hold_are_told_so() -> None:
     other = replace(two, pod_set=replace(two.pod_set, name="other"))
     assert NOT_EVEN_IDLE in place_or_tell(fleet.cards, fleet.nodes, [two, other], fleet.trail).message
     assert fleet.cards.used == before
+    one = Fleet(n1=[card("a")])
+    assert NOT_EVEN_IDLE in place_or_tell(one.cards, one.nodes, [two], one.trail).message
 
 
 def test_who_names_a_card_that_others_have_waits_for_it_however_many_like_it_stand_elsewhere() -> None:
@@ -275,6 +282,18 @@ def test_a_limit_of_a_namespace_counts_what_an_init_container_has_of_other_cards
     assert len(placed.placements) == count, "one card counts with the container, the other with what loads before it"
     fleet.cards.propose("/w", 1, placed.placements)
     assert limits_of(fleet.cards, "", HAMI.resources)["nvidia.com/gpumem"].used == 13000 * count
+
+
+@pytest.mark.parametrize(("limit", "other"), [(13000, "a"), (12999, "b")])
+def test_a_limit_of_a_namespace_counts_the_most_that_a_pod_has_of_each_card_at_a_time(limit: int, other: str) -> None:
+    """8000 of the one card, where the init container was, and 5000 of the other; else all goes on the one."""
+    fleet = Fleet(n1=[card("a"), card("b")])
+    fleet.cards.care.set_quota(CardQuotaObserved(namespace="", name="q", hard={"limits.nvidia.com/gpumem": limit}))
+    containers = (container(gpu=1, mem=5000), container("other", gpu=1, mem=5000))
+    shape = PodShape(init_containers=(container("loader", gpu=1, mem=8000),), containers=containers)
+    pod = Gang(pod_set=PodSet(name="main", count=1, shape=shape), count=1, flavor=None)
+    (placed,) = place(fleet.cards, fleet.nodes, [pod], fleet.trail).placements
+    assert [shares[0].uuid for shares in placed.containers] == ["b", "b", other]
 
 
 def test_cards_that_go_together_are_found_within_a_limit_that_holds_no_more_of_them() -> None:

@@ -41,6 +41,9 @@ def found(on: NodeCards, request: CardRequest, **annotations: str) -> list[str]:
     [
         ({0, 1, 2, 3, 4}, 1, (4,)),
         ({0, 1, 2, 4, 5, 6, 7}, 1, (0,)),
+        ({0, 4, 5, 6}, 1, (0,)),
+        ({0, 1, 2, 4, 5}, 1, (0,)),
+        ({0, 1, 4, 5, 6, 7}, 1, (0,)),
         ({0, 1, 2, 3, 4, 5}, 2, (4, 5)),
         ({0, 4}, 2, (0, 4)),
         ({0, 5}, 2, ()),
@@ -61,6 +64,8 @@ def test_a_wing_that_is_given_whole_counts_more_than_one_that_is_broken() -> Non
     assert wholeness({0, 1}, {2}) == 1000
     assert wholeness({0, 1}, {0, 1, 2, 3}) == 3000
     assert wholeness(set(), {0, 1, 2, 3, 4}) == 1000
+    assert wholeness({0, 1, 2}, {4, 5}) == 2000
+    assert wholeness({0, 1, 2, 3}, {4}) == 0
 
 
 @pytest.mark.parametrize(
@@ -85,6 +90,8 @@ def test_who_shares_an_xpu_has_as_much_of_it_as_the_others() -> None:
     on = NodeCards(node="n", cards=cards("XPU", 1, memory=98304), used={"c0": CardUse(1, 24576, 25)})
     assert found(on, CardRequest(vendor="XPU", count=1, memory=24576, cores=25)) == ["c0"]
     assert found(on, CardRequest(vendor="XPU", count=1, memory=49152, cores=50)) == []
+    halved = NodeCards(node="n", cards=on.cards, used={"c0": CardUse(1, 49152, 50)})
+    assert found(halved, CardRequest(vendor="XPU", count=1, memory=24576, cores=25)) == []
     full = NodeCards(node="n", cards=on.cards, used={"c0": CardUse(4, 98304, 100)})
     assert found(full, CardRequest(vendor="XPU", count=1, memory=24576, cores=25)) == []
 
@@ -107,6 +114,15 @@ def test_neuron_devices_are_neighbours_and_cores_are_those_that_are_left() -> No
     fit = fit_asking(small, [[request]], 0, asking({}, [request]))
     assert fit.shares is not None and fit.shares[0][0].cores == 2, "the other core, as a bit"
     assert found(small, CardRequest(vendor="AWSNeuron", count=1, cores=2)) == []
+
+
+def test_neighbours_are_those_by_their_own_numbers_in_whatever_order_a_node_lists_them() -> None:
+    own = {"cores": 3, "slots": 2, "memory": 0, "custom": {"AWSNodeType": "inf2.24xlarge"}}
+    on = NodeCards(node="n", cards=cards("AWSNeuron", 4, **own), used={"c1": CardUse(1, 0, 1)})
+    assert found(on, CardRequest(vendor="AWSNeuron", count=2, cores=2)) == ["c2", "c3"]
+    assert found(replace(on, cordoned=frozenset({"c2"})), CardRequest(vendor="AWSNeuron", count=2, cores=2)) == []
+    mixed = replace(on, cards=tuple(on.cards[place] for place in (0, 2, 1, 3)), used={})
+    assert found(mixed, CardRequest(vendor="AWSNeuron", count=2, cores=2)) == ["c0", "c1"]
 
 
 def test_a_slice_of_enflame_is_the_smallest_profile_that_covers_what_is_asked() -> None:
@@ -256,6 +272,14 @@ def test_a_node_whose_cards_lie_in_one_network_is_taken_first() -> None:
     assert [one.node for one in placed.placements] == ["b"]
 
 
+def test_of_equal_nodes_the_first_by_name_is_taken_also_where_cards_add_to_their_score() -> None:
+    own = {"slots": 1, "memory": 32768, "cores": 30, "model": "Ascend910A"}
+    fleet = Fleet(**{name: [Card(uuid=name, custom={"NetworkID": 0}, **own)] for name in "bac"})  # type: ignore[arg-type]
+    wanted = gang(2, ContainerShape(name="c", limits={"huawei.com/Ascend910A": 1}))
+    placed = place(fleet.cards, fleet.nodes, [wanted], fleet.trail)
+    assert [one.node for one in placed.placements] == ["a", "b"]
+
+
 def test_each_container_counts_for_itself_where_its_cards_lie_in_one_network() -> None:
     apart = [[share("a", NetworkID=0), share("b", NetworkID=0)], [share("c", NetworkID=1), share("d", NetworkID=1)]]
     mixed = [[share("a", NetworkID=0), share("b", NetworkID=1)], [share("c", NetworkID=0), share("d", NetworkID=1)]]
@@ -274,6 +298,22 @@ def share(uuid: str, **custom: int) -> CardShare:
 def test_a_node_of_metax_that_tells_of_no_loss_has_none(losses: str | None, score: int) -> None:
     told = {} if losses is None else {"metax-tech.com/gpu.topology.losses": losses}
     assert vendor_score(BY_WORD["Metax-GPU"], [[share("a"), share("b")]], (), told, "binpack") == score
+
+
+def test_where_nodes_are_spread_a_node_of_metax_tells_what_it_loses_in_its_other_annotation() -> None:
+    told = {"metax-tech.com/gpu.topology.losses": '{"1": 30}', "metax-tech.com/gpu.topology.scores": '{"1": 500}'}
+    vendor = BY_WORD["Metax-GPU"]
+    assert [vendor_score(vendor, [[share("a")]], (), told, policy) for policy in ("binpack", "spread")] == [1970, 1500]
+
+
+def test_boards_count_for_a_node_of_vastai_only_where_its_cards_are_dies() -> None:
+    vendor = BY_WORD["Vastai"]
+    for strategy, score in (("die", 1), ("card", 0)):
+        own = [
+            CardShare(uuid=uuid, vendor="Vastai", memory=0, cores=0, custom={"AIC": 1, "DeviceStrategy": strategy})
+            for uuid in "ab"
+        ]
+        assert vendor_score(vendor, [own], (), {}, "binpack") == score
 
 
 def test_of_nodes_of_metax_the_one_that_loses_least_by_giving_so_many_cards_is_taken() -> None:
@@ -310,6 +350,33 @@ def node_of(name: str, zones: list[int], used: list[int], tenants: dict[str, tup
     return NodeCards(node=name, cards=own, used={f"{name}{i}": CardUse(1, 65536, 100) for i in used}, tenants=tenants)
 
 
+@pytest.mark.parametrize(
+    ("zones", "count", "taken"),
+    [
+        ([1, 1, 2, 2, 2], 2, [0, 1]),
+        ([1, 1, 2, 2, 2], 3, [2, 3, 4]),
+        ([1, 1, 2, 2, 2], 4, [0, 1, 3, 4]),
+        ([1, 1, 0], 2, [0, 1]),
+        ([1, 0, 2], 2, [0, 2]),
+    ],
+)
+def test_whole_cards_of_metax_come_from_the_smallest_zone_that_has_enough_else_from_as_few_as_possible(
+    zones: list[int], count: int, taken: list[int]
+) -> None:
+    whole = CardRequest(vendor="Metax-SGPU", count=count, cores=100, percent=100)
+    on = node_of("n", zones, [], {})
+    assert found(on, whole) == [f"n{one}" for one in taken]
+
+
+def test_zones_of_metax_count_for_no_part_of_a_card_and_for_no_work_of_a_class() -> None:
+    last = ["n1", "n2"]
+    on = node_of("n", [1, 1, 2], [], {})
+    whole = CardRequest(vendor="Metax-SGPU", count=2, cores=100, percent=100)
+    assert found(on, whole) == ["n0", "n1"]
+    assert found(on, replace(whole, cores=50)) == last, "as anywhere"
+    assert found(on, whole, **{METAX + "app_class": "offline"}) == last
+
+
 @pytest.mark.parametrize(("wish", "best"), [({}, "b"), ({"metax-tech.com/sgpu-topology-aware": "true"}, "a")])
 def test_links_among_whole_cards_of_metax_count_for_a_node_only_where_the_pod_wants_that(
     wish: dict[str, str], best: str
@@ -317,6 +384,27 @@ def test_links_among_whole_cards_of_metax_count_for_a_node_only_where_the_pod_wa
     request = CardRequest(vendor="Metax-SGPU", count=2, cores=100, percent=100)
     nodes = [node_of("a", [1, 1, 2, 2], [], {}), node_of("b", [1, 2, 0, 0], [3], {})]
     assert rank(nodes, [[request]], 0, asking(wish, [request]), "binpack").best("binpack").node == best  # type: ignore[union-attr]
+
+
+LINKED = {"metax-tech.com/sgpu-topology-aware": "true"}
+
+
+def test_links_that_are_broken_count_against_a_node_of_metax_and_those_of_cards_in_use_do_not_count() -> None:
+    whole = CardRequest(vendor="Metax-SGPU", count=2, cores=100, percent=100)
+    three, two, one_in_use = (
+        node_of("a", [1, 1, 1], [], {}),
+        node_of("b", [1, 1], [], {}),
+        node_of("c", [1] * 3, [0], {}),
+    )
+    for nodes, best in (([three, two], "b"), ([three, one_in_use], "c")):
+        ranked = rank(nodes, [[whole]], 0, asking(LINKED, [whole]), "spread")
+        assert ranked.best("spread").node == best  # type: ignore[union-attr]
+
+
+def test_links_among_parts_of_cards_of_metax_do_not_count_for_a_node() -> None:
+    half = CardRequest(vendor="Metax-SGPU", count=2, cores=50, percent=50)
+    nodes = [node_of("a", [1, 1, 2, 2], [], {}), node_of("b", [1, 2, 0, 0], [3], {})]
+    assert rank(nodes, [[half]], 0, asking(LINKED, [half]), "binpack").best("binpack").node == "b"  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(("text", "best"), [("", "a"), ("true", "a"), ("false", "b"), ("F", "b"), ("neither", "a")])
@@ -346,6 +434,27 @@ def test_work_that_is_online_goes_where_it_suspends_nothing_and_has_the_least_co
     ]
     found = rank(nodes, [[METAX_ASKS]], 0, asking(wish, [METAX_ASKS]), policy)
     assert found.best(policy).node == "c"  # type: ignore[union-attr]
+
+
+def test_of_nodes_where_it_suspends_nothing_work_that_is_online_goes_where_least_is_on_its_card() -> None:
+    wish = {"metax-tech.com/sgpu-app-class": "online"}
+    nodes = [node_of("a", [0], [], {"a0": ("online", "offline")}), node_of("b", [0], [], {"b0": ("online",)})]
+    found = rank(nodes, [[METAX_ASKS]], 0, asking(wish, [METAX_ASKS]), "binpack")
+    assert found.best("binpack").node == "b"  # type: ignore[union-attr]
+
+
+def test_of_the_cards_of_a_node_work_that_is_online_gets_those_where_it_suspends_nothing_and_has_the_least_company() -> (
+    None
+):
+    who = [("offline",), ("online", "online"), ("online", "offline"), (), ("offline", "offline"), ("online",)]
+    on = replace(
+        node_of("n", [0] * len(who), [], {f"n{place}": one for place, one in enumerate(who)}),
+        used={f"n{place}": CardUse(2 if one else 0, 9000 - 3000 * len(one), 0) for place, one in enumerate(who)},
+    )
+    line = ["n3", "n5", "n2", "n1", "n0", "n4"]
+    for count in range(1, len(line) + 1):
+        online = {METAX + "app_class": "online"}
+        assert found(on, replace(METAX_ASKS, count=count), **online) == sorted(line[:count])
 
 
 @pytest.mark.parametrize(("quality", "fits"), [("best-effort", True), ("fixed-share", False)])

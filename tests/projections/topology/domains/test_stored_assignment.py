@@ -91,7 +91,21 @@ def test_so_many_dashes_count_as_leave_few_enough_slices(monkeypatch: pytest.Mon
     assert len(written(assignment)) == 1
 
 
+def test_hosts_are_sliced_up_to_a_thousand_times() -> None:
+    for rows, slices in ((1000, 1000), (1001, 1)):
+        names = [f"{row:04}{'x' * 200}-{number}" for row in range(rows) for number in range(3)]
+        assert len(written(hosts(**dict.fromkeys(names, 1)))) == slices
+
+
+def test_racks_are_not_sliced_however_their_names_begin() -> None:
+    names = [f"{row}{'x' * 200}-{number}" for row in "ab" for number in range(3)]
+    domains = tuple(TopologyDomain(values=(name,), count=1) for name in names)
+    assert len(written(TopologyAssignment(levels=("rack",), domains=domains))) == 1
+    assert len(written(TopologyAssignment(levels=(HOSTNAME,), domains=domains))) == 2
+
+
 def test_no_slice_holds_more_domains_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert stored_assignment.MOST_DOMAINS == 100_000
     monkeypatch.setattr(stored_assignment, "MOST_DOMAINS", 2)
     assert [one["domainCount"] for one in written(of(a_1=1, a_2=1, a_3=1))] == [2, 1]
 

@@ -67,6 +67,7 @@ def test_the_trainer_has_as_many_pods_as_the_job_says_and_else_its_runtime() -> 
 def test_what_is_no_trainer_keeps_the_number_of_its_runtime() -> None:
     other = one("other", "other", parallelism=2, completions=9, replicas=2)
     assert counts(train(trainer={"numNodes": 5}), runtime(other, NODE)) == {"other": 4, "node": 5}
+    assert counts(train(), runtime(other, NODE, policy={"numNodes": 3})) == {"other": 4, "node": 3}
 
 
 @pytest.mark.parametrize(("as_node", "nodes"), [(True, 3), (False, 4)])
@@ -77,6 +78,20 @@ def test_with_mpi_the_nodes_are_counted_and_the_launcher_may_be_one_of_them(as_n
         policy={"numNodes": 1, "mpi": {"runLauncherAsNode": as_node}},
     )
     assert counts(train(trainer={"numNodes": 4}), found) == {"launcher": 1, "node": nodes}
+
+
+def test_with_mpi_there_is_one_node_at_least_beside_a_launcher_that_is_one() -> None:
+    found = runtime(
+        one("launcher", "launcher", step="trainer"), one("node", "node"), policy={"mpi": {"runLauncherAsNode": True}}
+    )
+    assert counts(train(trainer={"numNodes": 1}), found) == {"launcher": 1, "node": 1}
+
+
+@pytest.mark.parametrize(("as_node", "image"), [(True, "mine"), (False, "of-runtime")])
+def test_a_launcher_runs_what_the_job_says_where_it_is_one_of_the_nodes(*, as_node: bool, image: str) -> None:
+    found = runtime(one("launcher", "launcher", step="trainer"), policy={"mpi": {"runLauncherAsNode": as_node}})
+    (said,) = pods(train(trainer={"image": "mine"}), found)
+    assert look(said.template, "spec.containers.0.image") == image
 
 
 def test_the_job_says_what_its_trainer_runs_and_what_that_takes() -> None:
@@ -110,6 +125,25 @@ def test_initializers_get_what_they_fetch() -> None:
     assert said.count == 1
     assert [each["name"] for each in container["env"]] == ["A", "STORAGE_URI", "B"]
     assert container["envFrom"] == [{"secretRef": {"name": "s"}}]
+
+
+def test_what_stands_beside_an_initializer_fetches_nothing() -> None:
+    found = runtime(one("dataset-initializer", "sidecar", step="dataset-initializer"))
+    (said,) = pods(train(initializer={"dataset": {"storageUri": "hf://x"}}), found)
+    (container,) = said.template["spec"]["containers"]
+    assert container["env"] == [{"name": "A", "value": "1"}] and "envFrom" not in container
+
+
+def test_a_patch_is_for_the_job_that_it_names_and_takes_away_what_it_says_is_null() -> None:
+    pod = {"nodeSelector": None, "priorityClassName": "p"}
+    patch = {"name": "node", "template": {"spec": {"template": {"spec": pod}}}}
+    patches = [{"trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [patch]}}}}]
+    both = [one("node", "node", step="trainer"), one("other", "other")]
+    for each in both:
+        each["template"]["spec"]["template"]["spec"]["nodeSelector"] = {"zone": "a"}
+    node, other = (each.template["spec"] for each in pods(train(runtimePatches=patches), runtime(*both)))
+    assert "nodeSelector" not in node and node["priorityClassName"] == "p"
+    assert other["nodeSelector"] == {"zone": "a"} and "priorityClassName" not in other
 
 
 def test_patches_of_the_runtime_are_merged_by_name() -> None:
