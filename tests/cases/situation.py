@@ -28,6 +28,7 @@ def played(case: JsonObject) -> CaseWorld:
                 "fair_sharing": case.get("fair", False),
                 "fair_sharing_preemption_strategies": case.get("strategies"),
                 "admission_fair_sharing": case.get("usage"),
+                "workload_ordering": {"pods_ready_requeuing_timestamp": case.get("requeuing_timestamp")},
             },
             "gates_non_default": case.get("gates") or {},
             "objects": {
@@ -216,7 +217,8 @@ def _workload(name: str, spec: JsonObject, *, running: bool) -> JsonObject:
     """`{queue: a, cpu: 2, priority: 1, age: 60, count: 1}`: so many pods with so much each, created so many seconds ago.
 
     `beside: {other: {cpu: 2}}` has one pod more, in a pod set of its own.
-    `evicted: {reason: …, since: 60}` says why and how long ago one that waits was evicted, `reclaimed: 1` how many pods are done.
+    `evicted: {reason: …, since: 60}` says why and how long ago one that waits was evicted, and `over` that this is so no more;
+    `reclaimed: 1` how many pods are done.
     """
     count = spec.get("count", 1)
     asked = {resource: str(spec[resource]) for resource in ("cpu", "memory", "gpu") if resource in spec}
@@ -225,7 +227,7 @@ def _workload(name: str, spec: JsonObject, *, running: bool) -> JsonObject:
     meta = {
         "name": name,
         "namespace": NAMESPACE,
-        "uid": name,
+        "uid": spec.get("uid", name),
         "creationTimestamp": _ago(spec.get("age", 0)),
         "annotations": spec.get("annotations") or {},
     }
@@ -292,7 +294,7 @@ def _evicted(told: JsonObject) -> JsonObject:
     """That a workload was evicted, and has no quota since."""
     return {
         "type": "Evicted",
-        "status": "True",
+        "status": "False" if told.get("over") else "True",
         "reason": told["reason"],
         "message": "",
         "lastTransitionTime": _ago(told["since"]),

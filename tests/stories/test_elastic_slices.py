@@ -458,11 +458,30 @@ def test_a_slice_that_waits_ends_as_soon_as_others_have_made_the_next_one() -> N
 
 def test_a_slice_that_others_have_made_becomes_smaller_by_its_own_object_and_never_larger_by_itself() -> None:
     told = of_another_cluster()
+    asked = made_by_others("next", 4, replaces="team/e")
+    assert not told.told(sized(asked, 6)).decided() and used(told) == 4, "others make the next slice"
+    told.told(sized(asked, 4)).decided()
     smaller = sized(made_by_others("next", 4, replaces="team/e"), 1)
     assert names(told.told(smaller).decided())[0] == "WorkloadSliceResized"
     assert used(told) == 1
     told.told(sized(elastic("e", 2), 2)).decided()
     assert used(told) == 1, "what the slice before asks for says nothing of this one"
+
+
+@pytest.mark.parametrize("owned", [False, True], ids=["without a job", "of a job"])
+def test_the_end_of_a_slice_that_others_have_made_is_that_of_the_next_one_only_where_a_job_has_ended(
+    *, owned: bool
+) -> None:
+    told = Story().told(*platform(nominal=2, cards=8), made_by_others("e", 2))
+    told.decided()
+    told.told(made_by_others("next", 4, replaces="team/e")).decided()
+    owner = elastic("e", 2).owner
+    assert owner is not None
+    if owned:
+        told.told(WorkloadOwned(workload="team/e", owner=owner))
+    told.told(WorkloadFinished(workload="team/e", reason="Succeeded"))
+    assert told.world.workloads["team/e"].finished
+    assert told.world.workloads["team/next"].finished is owned
 
 
 def test_what_is_seen_of_a_job_concerns_the_slice_that_it_runs_in_whichever_it_names() -> None:

@@ -256,6 +256,17 @@ def test_variants_may_preempt_one_after_the_other_the_one_of_the_best_flavor_fir
     ]
 
 
+def test_no_variant_may_preempt_while_one_of_a_better_flavor_has_not_been_tried() -> None:
+    found = queue(flavors=("reserved", "on-demand"), within=PreemptionPolicy.LOWER_PRIORITY)
+    told = world_with(job("first"), job("second", at=1), found=found)
+    told.told(job("high", priority=9, at=2)).decided()
+    assert of(told, "high", "on-demand").is_true("BlockedOnPreemptionGates")
+    told.told(queue(flavors=("spot", "reserved", "on-demand"), within=PreemptionPolicy.LOWER_PRIORITY))
+    said = told.later(BETWEEN_GATES)
+    assert not [one for one in said if isinstance(one, PreemptionGateOpened)]
+    assert of(told, "high", "spot").condition(QUOTA_RESERVED) is None, "the head waits for its victim"
+
+
 def test_workloads_that_ask_for_the_same_do_not_wait_for_each_others_variants() -> None:
     told = on_spot(ConcurrentAdmission(last_acceptable="reserved"))
     told.told(job("other", at=3)).decided()

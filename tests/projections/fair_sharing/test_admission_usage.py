@@ -2,12 +2,20 @@ from fractions import Fraction
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from events.admission import QuotaReserved, WorkloadAdmitted
 from events.control import ObjectRemoved
 from events.quota import AdmissionMode, LocalQueueObserved
 from events.settings import AdmissionFairSharing, SettingsObserved
-from events.workload import PodSetAssignment, QuotaReleased, WorkloadQueued, WorkloadSwitched
+from events.workload import (
+    PodSetAssignment,
+    QuotaReleased,
+    WorkloadChanged,
+    WorkloadFinished,
+    WorkloadQueued,
+    WorkloadSwitched,
+)
 from projections.fair_sharing.decay import ONE, entry_part
 from projections.fair_sharing.past_usage import past_usage
 from projections.snapshot import tables_of, world_of
@@ -96,6 +104,25 @@ def test_what_a_reservation_cost_goes_with_a_job_that_is_deactivated() -> None:
     at.fold(WorkloadSwitched(workload="team/one", active=False))
     at.fold(QuotaReleased(workload="team/one", reason="Deactivated"))
     assert used(at, "a") == 0
+
+
+def test_what_a_reservation_cost_goes_with_a_job_that_has_ended() -> None:
+    at = shared_queue()
+    at.waiting("one", door="a")
+    reserved(at, "one", 8)
+    at.fold(WorkloadFinished(workload="team/one", reason="Succeeded"))
+    at.fold(QuotaReleased(workload="team/one", reason="Finished"))
+    assert used(at, "a") == 0
+
+
+def test_what_a_reservation_cost_goes_with_a_job_that_waits_in_another_local_queue_by_then() -> None:
+    at = shared_queue()
+    at.waiting("one", door="a")
+    reserved(at, "one", 8)
+    moved = replace(at.world.workloads["team/one"].spec, queue="b")
+    at.fold(WorkloadChanged(workload="team/one", generation=2, spec=moved))
+    at.fold(QuotaReleased(workload="team/one", reason="LocalQueueChanged"))
+    assert used(at, "a") == used(at, "b") == 0
 
 
 def test_what_runs_for_a_half_life_counts_half_and_fades_by_half_when_it_is_gone() -> None:
@@ -242,6 +269,18 @@ def test_a_local_queue_of_weight_zero_comes_last_and_weights_divide() -> None:
         order += waiting
         at.gone(waiting[0])
     assert order == ["by-double", "by-a", "by-nothing"]
+
+
+def test_every_resource_counts_in_its_own_unit_by_its_weight_or_by_one() -> None:
+    at = CohortWorld(
+        SettingsObserved(
+            admission_fair_sharing=replace(RULE, resource_weights={"cpu": "10", "nvidia.com/gpu": "0.5", "none": "0"})
+        )
+    )
+    at.queue("gpus", 100, mode=AdmissionMode.USAGE_BASED)
+    measured = {"cpu": 2000, "memory": 3, "nvidia.com/gpu": 4, "none": 7}
+    at.fold(LocalQueueObserved(namespace="team", name="a", cluster_queue="gpus", consumed=measured))
+    assert used(at, "a") == 2 * 10 + 3 + Fraction(4, 2)
 
 
 def test_ledgers_survive_a_snapshot_and_are_taken_back_with_the_trail() -> None:

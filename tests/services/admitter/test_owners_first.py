@@ -6,6 +6,7 @@ from events.admission import PreemptionRequested, QuotaReserved
 from events.catalogue import Decision
 from events.preemption import PreemptionOrdered
 from events.quota import LocalQueueObserved, PreemptionPolicy
+from events.workload import WorkloadFinished
 from projections.log_position import LogPosition
 from services.admitter.decide import one_cycle
 from tests.stories.small_world import Story, job, platform, queue
@@ -33,6 +34,16 @@ def got_in(said: list[Decision]) -> list[str]:
 def test_nobody_is_lent_what_the_next_of_the_owner_takes_back(forgetful: bool) -> None:
     told = two_queues(own=2, forgetful=forgetful)
     said = told.told(job("borrower"), job("o1", queue="owner"), job("o2", queue="owner")).decided()
+    assert got_in(said) == ["team/o1", "team/o2"]
+    assert not [event for event in said if isinstance(event, PreemptionRequested | PreemptionOrdered)]
+
+
+def test_nobody_is_lent_what_the_next_of_the_owner_takes_back_though_that_was_refused_before() -> None:
+    told = two_queues(own=2).told(job("big", queue="owner", count=2))
+    told.decided()
+    told.told(job("borrower"), job("o1", queue="owner"), job("o2", queue="owner"))
+    assert not got_in(told.decided())
+    said = told.told(WorkloadFinished(workload="team/big", reason="Succeeded")).decided()
     assert got_in(said) == ["team/o1", "team/o2"]
     assert not [event for event in said if isinstance(event, PreemptionRequested | PreemptionOrdered)]
 

@@ -13,6 +13,7 @@ from projections.log_position import LogPosition
 from projections.snapshot import tables_of, world_of
 from projections.state_hash import state_hash
 from services.preemptor.decide import Preemptor
+from services.queue_manager.decide import QueueManager
 from tests.stories.small_world import Story, job, platform
 
 
@@ -82,6 +83,12 @@ def test_whoever_has_finished_meanwhile_is_not_told_to_go() -> None:
     assert not ordered(answer(told))
 
 
+def test_whoever_was_told_to_go_by_another_is_not_told_again() -> None:
+    told = before_the_answer()
+    told.told(PreemptionOrdered(workload="team/a", preemptor="team/other", reason="InClusterQueue", message="go"))
+    assert not answer(told)
+
+
 def test_who_is_parked_or_asks_for_something_else_asks_for_no_room_any_more() -> None:
     told = before_the_answer()
     queue = told.world.cluster_queues["cq"]
@@ -101,6 +108,13 @@ def test_a_request_of_an_older_log_means_its_victims_as_they_are_but_only_once()
     assert ordered(answer(told)) == ["team/a"]
     world.review_all()
     assert not answer(told)
+    gone(told, "a")
+    told.deciders = [QueueManager()]
+    told.decided()
+    told.told(next(event for event in told.decisions if isinstance(event, QuotaReserved)))
+    assert world.workloads["team/a"].reserved and "team/urgent" in world.requests
+    world.review_all()
+    assert not answer(told), "it has left, and was let in again"
 
 
 def test_what_was_answered_is_part_of_the_state() -> None:

@@ -92,6 +92,14 @@ def test_a_group_that_the_cluster_says_no_number_of_has_as_many_as_the_job_says(
 
 
 @KINDS
+def test_one_that_runs_in_another_cluster_is_not_as_large_as_a_cluster_here(kind: Any) -> None:
+    view = View()
+    elsewhere = put(ray(kind, cluster="c"), ("spec", "managedBy"), "kueue.x-k8s.io/multikueue")
+    assert workers(view.see(kind.place, elsewhere)) == 1
+    assert view.see("RayCluster", cluster(kind, 4)) == []
+
+
+@KINDS
 def test_one_that_is_not_elastic_is_as_large_as_it_says(kind: Any) -> None:
     view = View()
     assert workers(view.see(kind.place, ray(kind, cluster="c", elastic=False))) == 1

@@ -258,6 +258,32 @@ def test_a_job_that_names_a_slice_of_another_job_leaves_its_own_workload() -> No
     assert view.see("Job", elastic(4, name="next"))[0] == WorkloadDeleted(workload="team/made")
 
 
+@pytest.mark.parametrize("plain", ["made", "next"])
+def test_a_job_goes_on_in_another_workload_only_where_both_are_elastic(plain: str) -> None:
+    """Both name the same first slice; a plain one by its own name."""
+    view = View()
+    found = {"made": slice_("made", 2), "next": slice_("next", 4)}
+    del found[plain]["metadata"]["annotations"]
+    if plain == "next":
+        found = {"made": slice_("made", 2), "next": found["next"]}
+        found["made"]["metadata"]["annotations"][SLICE] = "next"
+    view.see("Workload", found["made"])
+    first = job() if plain == "made" else elastic(2)
+    first["spec"]["parallelism"] = 2
+    assert OWNED in view.see("Job", first)
+    view.see("Workload", found["next"])
+    assert WorkloadDeleted(workload="team/made") in view.see("Job", elastic(4, name="next"))
+
+
+def test_a_workload_of_a_job_that_is_not_elastic_keeps_its_size_whatever_its_object_asks_for() -> None:
+    view = View()
+    asked, larger = workload(), job()
+    asked["spec"]["podSets"][0]["count"] = larger["spec"]["parallelism"] = 2
+    view.see("Workload", asked)
+    assert OWNED in view.see("Job", larger)
+    assert view.see("Workload", workload("u-1")) == []
+
+
 def test_a_slice_whose_object_asks_for_fewer_pods_becomes_smaller_and_none_becomes_larger() -> None:
     view = grown()
     (told,) = view.see("Workload", slice_("made", 1, owner="u-1"))
