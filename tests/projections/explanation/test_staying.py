@@ -6,7 +6,7 @@ from events.quota import BorrowWithinCohort, LocalQueueObserved, PreemptionPolic
 from events.settings import SettingsObserved
 from events.workload import WorkloadChanged
 from ops.queries.explaining import explain
-from projections.explanation.words import Staying
+from projections.explanation.words import Staying, Tier
 from tests.stories.small_world import Story, job, platform, queue
 
 ANY, LOWER = PreemptionPolicy.ANY, PreemptionPolicy.LOWER_PRIORITY
@@ -145,3 +145,13 @@ def test_one_is_not_told_of_the_slice_whose_place_it_takes() -> None:
     one = story.world.workloads["team/asks"]
     story.told(WorkloadChanged(workload=one.key, spec=replace(one.spec, replaces="team/a")))
     assert counted(story) == [("PriorityNotLower", 1, ("team/b",))]
+
+
+def test_who_waits_for_those_it_preempts_in_a_queue_without_a_cohort_is_told_of_its_queue() -> None:
+    story = Story().told(*platform(nominal=1, cards=4), job("low"))
+    story.decided()
+    story.told(job("asks", priority=5))
+    for reason in ("MayPreempt", "WaitingForPreemptedWorkloads"):
+        found = explain(story.world, story.world.workloads["team/asks"], story.at)
+        assert (found.tier, found.reason) == (Tier.QUEUE, reason)
+        story.decided()
