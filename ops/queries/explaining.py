@@ -69,7 +69,7 @@ def find_workload(world: World, name: str) -> Workload | None:
     kind, _, key = name.partition("/")
     if kind == "workload":
         return world.workloads.get(key)
-    found = [one for one in world.workloads.values() if one.job == key and not one.spec.variant_of]
+    found = [one for one in world.workloads.values() if kind == "job" and one.job == key and not one.spec.variant_of]
     return max(found, key=lambda one: (one.created_at, one.key), default=None)
 
 

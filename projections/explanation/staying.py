@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from events.admission import Verdict
+from events.api.labels import NEVER_PREEMPT
 from events.event import Millis
 from events.quota import ClusterQueueObserved, PreemptionPolicy
 from events.timestamp import format_timestamp
@@ -111,7 +112,7 @@ _WORDS: Mapping[str, str] = {
     Verdict.WITHIN_NOMINAL: "their ClusterQueue, or a cohort above it, uses no more than its own of it, and only borrowers give back",
     Verdict.INACTIVE: "their ClusterQueue takes nothing in: who runs there runs on",
     Verdict.NOT_ENOUGH: "they may be preempted, but all of them together do not hold enough",
-    "NeverPreempt": "kuelog.io/never-preempt protects them",
+    "NeverPreempt": f"{NEVER_PREEMPT} protects them",
     "MinimumRuntime": "the minimum run time of their ClusterQueue protects them",
     "Cooldown": "they were preempted before, and the cool-down of their ClusterQueue protects them",
     LEAVING: "they have to stop already; what they hold returns when their pods are gone",
