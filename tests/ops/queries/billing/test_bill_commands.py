@@ -148,6 +148,17 @@ def test_what_finds_nothing_says_so(run: str) -> None:
     assert (code, json.loads(text)) == (1, [])
 
 
+def test_what_is_entered_before_there_is_anything_to_bill_is_listed(tmp_path: Path) -> None:
+    asyncio.run(stored(tmp_path / "run", {}))
+    where = ("--data", str(tmp_path / "run"))
+    code, text, _ = told("price", "list", *where)
+    assert code == 0 and text.startswith("nothing was entered: ")
+    (tmp_path / "prices.yaml").write_text(PRICES, encoding="utf-8")
+    assert told("price", "set", "-f", str(tmp_path / "prices.yaml"), *where)[0] == 0
+    code, text, _ = told("price", "list", *where)
+    assert code == 0 and "november" in text
+
+
 def test_a_list_that_has_nothing_in_it_is_no_failure_and_says_what_to_do(tmp_path: Path) -> None:
     where = ("--data", a_run(tmp_path / "fresh"))
     for words, said in (
