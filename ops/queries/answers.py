@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from events.json_object import JsonObject
+from events.quota import ClusterQueueObserved, CohortObserved
 from events.timestamp import format_exactly
 from ops.production.cards_view import card_views, domain_capacities, flavor_offers, model_capacities, unwanted
 from ops.production.claimed_view import device_rows
@@ -115,8 +116,30 @@ def life_of(wanted: str, point: Point, *, everything: bool = False, reads: Reads
     """
     life = _life(wanted, point)
     if not life.lines:
-        raise unknown(wanted, [one for one in life.known if reads(one.partition("/")[2])])
+        implied = _implied(wanted, point) if wanted.startswith("cohort/") else None
+        raise implied or unknown(wanted, [one for one in life.known if reads(one.partition("/")[2])])
     return life.lines if everything else [line for line in life.lines if not line.note]
+
+
+def _implied(wanted: str, point: Point) -> NotOnTheLog | None:
+    """The failure for a cohort without an object, which is there by those that name it; None where none does."""
+    name = wanted.partition("/")[2]
+    named = {
+        f"clusterqueue/{one.event.name}"
+        if isinstance(one.event, ClusterQueueObserved)
+        else f"cohort/{one.event.name}": None
+        for one in in_order(point.entries)
+        if (isinstance(one.event, ClusterQueueObserved) and one.event.cohort == name)
+        or (isinstance(one.event, CohortObserved) and one.event.parent == name)
+    }
+    if not named:
+        return None
+    members = sorted(named)
+    more = f" and {len(members) - _NAMED} more" if len(members) > _NAMED else ""
+    return NotOnTheLog(
+        f"cohort {name} has no object, and so no life of its own: it is there because {', '.join(members[:_NAMED])}{more} named it; "
+        f"ask for the history of these: `kuelog history {members[0]}`"
+    )
 
 
 def _life(wanted: str, point: Point) -> Life:

@@ -8,12 +8,16 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from events.catalogue import AnyEvent
+from events.codec import encode
+from events.commit import Sighting
 from events.quota import LocalQueueObserved, NamespaceObserved, StopPolicy
 from events.selector import LabelSelector
+from events.subjects import FACTS, fact_subject
 from ops.cli.questions.explain_queue import show_queue
-from ops.queries.answers import explained
+from ops.queries.answers import explained, life_of
 from ops.queries.explaining import find_workload
 from ops.queries.point import NotOnTheLog, Point
+from services.runtime.log_port import Entry
 from tests.stories.small_world import Story, job, platform, queue
 
 DOOR = LocalQueueObserved(namespace="team", name="lq", cluster_queue="cq")
@@ -99,3 +103,23 @@ def test_a_job_that_is_named_as_a_local_queue_is_not_taken_for_it() -> None:
     story = crowded().told(job("lq"))
     assert find_workload(story.world, "job/team/lq") is not None
     assert find_workload(story.world, "localqueue/team/lq") is None
+
+
+def test_a_cohort_without_an_object_is_said_to_be_there_by_its_queues() -> None:
+    facts = [replace(queue(name, nominal=1), cohort="pool") for name in ("b", "a")]
+    told = [
+        Sighting(id=f"{number}:f", at=1000, author="watcher", fact=fact) for number, fact in enumerate(facts, start=1)
+    ]
+    entries = {
+        FACTS: [
+            Entry(stream=FACTS, sequence=number, subject=fact_subject("", "ClusterQueueObserved"), message_id=one.id, data=encode(one))
+            for number, one in enumerate(told, start=1)
+        ]
+    }
+    point = Point(entries=entries, at=1000)
+    with pytest.raises(
+        NotOnTheLog, match="because clusterqueue/a, clusterqueue/b named it; .*kuelog history clusterqueue/a"
+    ):
+        life_of("cohort/pool", point)
+    with pytest.raises(NotOnTheLog, match="knows no cohort other; it knows none"):
+        life_of("cohort/other", point)
