@@ -49,8 +49,8 @@ Each command with its options, as `--help` says it; `kubectl kuelog …` is the 
 
 | code | when |
 |---|---|
-| 0 | it is done, or the answer is there and good; a service was stopped |
-| 1 | the answer is there and bad: a mistake in manifests, a difference, a change of the record, no price, something that does not fit, nothing found |
+| 0 | it is done, or the answer is there and good, also where a list has nothing in it: text says so and what to do, `-o json` has an empty list; a service was stopped |
+| 1 | the answer is there and bad: a mistake in manifests, a difference, a change of the record, no price, something that does not fit, nothing found of what was named |
 | 2 | it was asked wrongly, or could not be done: an unknown option or object, no log, no cluster; one message on standard error says why |
 | 130 | Ctrl-C |
 | 141 | nobody reads the rest of the answer, as behind `head -1` |

@@ -2,6 +2,9 @@
 
 from events.admission import Mode
 from events.event import Millis
+from projections.devices.holdings.card_stakes import POD
+from projections.devices.requests.card_requests import asks_for_cards
+from projections.devices.state import config_of
 from projections.explanation.fixes import NEVER, fix_for
 from projections.explanation.words import Explanation
 from projections.preemption.card_victims import vacate_leavers
@@ -35,21 +38,46 @@ def alone(world: World, head: QueueHead, at: Millis) -> AdmissionEntry:
     before = replaced_slice(world, head.workload)
     stays = before.key if before is not None else ""
     with world.trial(deciding=True):
-        for name, holders in world.holding.items():
-            node = world.quota.node(name)
-            for key, usage in holders.usage.items():
-                if key == stays:
-                    continue
-                if node is not None:
-                    free(world.trail, node, usage)
-                held = world.domains.held_by(key)
-                if held is not None:
-                    held.vacate()
-                world.cards.vacate(key)
-        vacate_leavers(world.workloads, world.cards)
+        _free_quota(world, head, stays)
+        if _places_by_topology(world, head):
+            _free_domains(world, stays)
+        if any(asks_for_cards(one.shape, config_of(world)) for one in head.workload.spec.pod_sets):
+            _free_cards(world, stays)
         found = nominate(world, head, at)
         _try_all_flavors(world, found, at)
         return found
+
+
+def _free_quota(world: World, head: QueueHead, stays: str) -> None:
+    """Take away what holders of its own tree use of quota: what those of other trees use is not its to have."""
+    node = world.quota.node(head.queue.name)
+    for leaf in node.root.leaves() if node is not None else ():
+        held = world.holding.get(leaf.name)
+        for key, usage in held.usage.items() if held is not None else ():
+            if key != stays:
+                free(world.trail, leaf, usage)
+
+
+def _places_by_topology(world: World, head: QueueHead) -> bool:
+    found = [world.flavors.get(name) for name in head.queue.flavors]
+    return any(one is not None and one.topology for one in found)
+
+
+def _free_domains(world: World, stays: str) -> None:
+    """Take away the places of all who hold some: trees may share the nodes."""
+    for key in list(world.domains.held()):
+        held = world.domains.held_by(key)
+        if key != stays and held is not None:
+            held.vacate()
+
+
+def _free_cards(world: World, stays: str) -> None:
+    """Take away the cards of all workloads, for the same reason; those of pods that no queue manages stay."""
+    owners = [one for one in world.cards.living if not one.startswith(POD)]
+    for key in dict.fromkeys((*world.cards.holders(), *owners)):
+        if key != stays:
+            world.cards.vacate(key)
+    vacate_leavers(world.workloads, world.cards)
 
 
 def _try_all_flavors(world: World, entry: AdmissionEntry, at: Millis) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from events.json_object import JsonObject
+from events.quota import ClusterQueueObserved, CohortObserved
 from events.timestamp import format_exactly
 from ops.production.cards_view import card_views, domain_capacities, flavor_offers, model_capacities, unwanted
 from ops.production.claimed_view import device_rows
@@ -13,7 +14,7 @@ from ops.queries.clusters_view import worker_clusters
 from ops.queries.explaining import explain, find_workload, stops
 from ops.queries.patience import Patience
 from ops.queries.point import NotOnTheLog, Point
-from ops.queries.queue_explained import explain_queue
+from ops.queries.queue_explained import explain_local_queue, explain_queue
 from ops.queries.stored import in_order
 from ops.queries.time_travel import WorldAt, stamp
 from ops.queries.topology_view import flavor_domains
@@ -65,10 +66,11 @@ def explained(
     match kind:
         case "clusterqueue":
             if name not in world.cluster_queues:
-                raise _refused(world, wanted) or unknown(
-                    wanted, [f"clusterqueue/{one}" for one in world.cluster_queues]
-                )
-            return explain_queue(world, name)
+                instead = _refused(world, wanted) or _gone(wanted, last or _last_of(wanted, point))
+                raise instead or unknown(wanted, [f"clusterqueue/{one}" for one in world.cluster_queues])
+            return explain_queue(world, name, point.at)
+        case "localqueue":
+            return explain_local_queue(world, _local_queue(world, point, wanted, reads), point.at)
         case "job" | "workload":
             found = find_workload(world, wanted)
             readable = {key: None for key in world.workloads if reads(key)}
@@ -87,9 +89,24 @@ def explained(
             return msgspec.to_builtins(explanation)
         case _:
             raise NotOnTheLog(
-                f"a {kind} is not explained: write job/NAMESPACE/NAME, workload/… or clusterqueue/NAME; "
+                f"a {kind} is not explained: write job/NAMESPACE/NAME, workload/…, clusterqueue/NAME or localqueue/NAMESPACE/NAME; "
                 "`kuelog history` shows the life of anything"
             )
+
+
+def _local_queue(world: World, point: Point, wanted: str, reads: Reads) -> str:
+    """The key of a local queue that is asked for by `localqueue/namespace/name`, or by its name alone where that is of one namespace."""
+    name = wanted.partition("/")[2]
+    readable = [key for key in sorted(world.local_queues) if reads(key)]
+    found = [key for key in readable if name in (key, key.partition("/")[2])]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise NotOnTheLog(
+            f"several namespaces have a localqueue {name}: write {' or '.join(f'localqueue/{one}' for one in found[:_NAMED])}"
+        )
+    instead = (_refused(world, wanted) or _gone(wanted, _last_of(wanted, point))) if reads(name) else None
+    raise instead or unknown(wanted, [f"localqueue/{key}" for key in readable])
 
 
 def life_of(wanted: str, point: Point, *, everything: bool = False, reads: Reads = _all) -> list[LifeMoment]:
@@ -99,8 +116,30 @@ def life_of(wanted: str, point: Point, *, everything: bool = False, reads: Reads
     """
     life = _life(wanted, point)
     if not life.lines:
-        raise unknown(wanted, [one for one in life.known if reads(one.partition("/")[2])])
+        implied = _implied(wanted, point) if wanted.startswith("cohort/") else None
+        raise implied or unknown(wanted, [one for one in life.known if reads(one.partition("/")[2])])
     return life.lines if everything else [line for line in life.lines if not line.note]
+
+
+def _implied(wanted: str, point: Point) -> NotOnTheLog | None:
+    """The failure for a cohort without an object, which is there by those that name it; None where none does."""
+    name = wanted.partition("/")[2]
+    named = {
+        f"clusterqueue/{one.event.name}"
+        if isinstance(one.event, ClusterQueueObserved)
+        else f"cohort/{one.event.name}": None
+        for one in in_order(point.entries)
+        if (isinstance(one.event, ClusterQueueObserved) and one.event.cohort == name)
+        or (isinstance(one.event, CohortObserved) and one.event.parent == name)
+    }
+    if not named:
+        return None
+    members = sorted(named)
+    more = f" and {len(members) - _NAMED} more" if len(members) > _NAMED else ""
+    return NotOnTheLog(
+        f"cohort {name} has no object, and so no life of its own: it is there because {', '.join(members[:_NAMED])}{more} named it; "
+        f"ask for the history of these: `kuelog history {members[0]}`"
+    )
 
 
 def _life(wanted: str, point: Point) -> Life:

@@ -15,7 +15,7 @@ from events.workload import EvictionOrdered, WorkloadDeactivated, WorkloadFinish
 from ops.production.log.streams import streams_in
 from ops.production.trial import tried
 from ops.queries.alone import hold_against_alone
-from ops.queries.held_up import as_tried
+from ops.queries.held_up import as_tried, who_stays
 from ops.queries.patience import Patience
 from ops.queries.point import Point
 from ops.queries.preemptions import preemption
@@ -69,7 +69,7 @@ def find_workload(world: World, name: str) -> Workload | None:
     kind, _, key = name.partition("/")
     if kind == "workload":
         return world.workloads.get(key)
-    found = [one for one in world.workloads.values() if one.job == key and not one.spec.variant_of]
+    found = [one for one in world.workloads.values() if kind == "job" and one.job == key and not one.spec.variant_of]
     return max(found, key=lambda one: (one.created_at, one.key), default=None)
 
 
@@ -108,6 +108,7 @@ def explain(
         with world.trial(deciding=True):
             nominated = nominate(world, head, at)
         explanation.domains = nearest(world, nominated, plan)
+        explanation.staying = who_stays(world, nominated, at)
     waiting(
         world,
         workload,

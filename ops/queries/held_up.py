@@ -3,13 +3,16 @@
 from events.admission import Mode
 from events.event import Millis
 from events.quota import ClusterQueueObserved, QueueingStrategy
+from projections.explanation.fixes import NEVER
 from projections.explanation.pending import Tried, first_in_line
+from projections.explanation.staying import staying
+from projections.explanation.words import Staying
 from projections.queues.on_their_way import on_their_way
 from projections.workloads.lifecycle import QUOTA_RESERVED
 from projections.workloads.preemption_gates import closed_gates
 from projections.world import World
 from services.admitter.block_admission import blocks_admission, unready
-from services.admitter.entry import AdmissionEntry
+from services.admitter.entry import AdmissionEntry, needed_by, preemption_context_of
 from services.runtime.partition.admission_window import SIZE
 
 
@@ -30,6 +33,16 @@ def as_tried(world: World, queue: ClusterQueueObserved, found: AdmissionEntry, a
         reason=reason,
         message=message,
     )
+
+
+def who_stays(world: World, found: AdmissionEntry, at: Millis) -> tuple[Staying, ...]:
+    """Who holds what a workload lacks that was tried alone, and why none of them is preempted for it; nobody where all of that is of no use."""
+    if found.node is None or found.assignment is None or found.victims or found.refusal()[0] in NEVER:
+        return ()
+    needed = needed_by(world.quota, found.assignment)
+    if not needed:
+        return ()
+    return staying(world, preemption_context_of(found, at, found.usage, needed))
 
 
 def _first_of_strict(world: World, queue: ClusterQueueObserved, key: str, at: Millis) -> tuple[str, str]:

@@ -39,6 +39,9 @@ from projections.workloads.second_pass import has_delayed_topology
 from projections.workloads.variants import flavor_of, variants_of
 
 _AHEAD = 5
+DEACTIVATED = "Deactivated"
+_BEFORE_ITS_TURN: Mapping[str, Tier] = {"Suspended": Tier.QUEUE, "AdmissionGated": Tier.SPEC, "OnHold": Tier.SPEC}
+"""Where it lies that variants are not even tried."""
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,16 +152,27 @@ def wait_as_variants(world: QueueState, workload: Workload, explanation: Explana
 
     Rule: docs/rules/variants.md#parent
     """
-    told = [(one, one.condition(QUOTA_RESERVED)) for one in variants_of(world, workload.key)]
-    explanation.tier = Tier.COHORT if workload.spec.active else Tier.SPEC
-    explanation.message = "none of its variants is admitted, one for each flavor"
+    told = [(one, one.condition(QUOTA_RESERVED)) for one in variants_of(world, workload.key) if one.spec.active]
+    reasons = {found.reason: None for _, found in told if found is not None}
     if not workload.spec.active:
-        explanation.reason, explanation.message = "Deactivated", "The workload is deactivated"
+        explanation.tier, explanation.reason, explanation.message = (
+            Tier.SPEC,
+            DEACTIVATED,
+            "The workload is deactivated",
+        )
+    elif explanation.reason in _BEFORE_ITS_TURN:
+        explanation.tier = _BEFORE_ITS_TURN[explanation.reason]
+    else:
+        words = "; ".join(found.message for _, found in told if found is not None)
+        _as_refused(world.quota, explanation, Tried(reason=explanation.reason, message=words))
+        _never_of_others(world.quota, explanation)
+    if workload.spec.active:
+        explanation.message = "none of its variants is admitted, one for each flavor"
+    if not workload.spec.active or len(reasons) == 1:
         explanation.fix = fix_of(world, workload, explanation)
     explanation.waits_for = tuple(
         f"{flavor_of(one)}: workload {one.key}" + (f" ({found.message})" if found is not None and found.message else "")
         for one, found in told
-        if one.spec.active
     )
 
 
@@ -178,7 +192,7 @@ def waiting(
     request = world.requests.get(workload.key)
     if obstacle is not None:
         explanation.reason, explanation.message = obstacle
-        spec = explanation.reason in {"AdmissionGated", "OnHold", "Deactivated", NODE_FAILURES}
+        spec = explanation.reason in {"AdmissionGated", "OnHold", DEACTIVATED, NODE_FAILURES}
         asks_nobody = workload.local_queue not in world.local_queues
         explanation.tier = Tier.SPEC if spec or asks_nobody else Tier.QUEUE
     elif workload.stops.requeue.at is not None and workload.stops.requeue.at > at:
@@ -196,6 +210,7 @@ def waiting(
         _as_tried(world.quota, explanation, tried)
         if not tried.unready:
             _behind_the_first(explanation, tried)
+    _never_of_others(world.quota, explanation)
     refused = obstacle is not None and obstacle[1] == workload.spec.claims_refused
     explanation.fix = MEND_CLAIMS if refused else fix_of(world, workload, explanation)
     if explanation.reason == ITS_TURN and tried is not None and tried.blocked_by[0]:
@@ -286,6 +301,13 @@ def _behind_the_first(explanation: Explanation, tried: Tried) -> None:
     if first:
         why = f", which waits itself: {reason}" if reason else ", which is decided about first"
         explanation.waits_for = (*explanation.waits_for, f"{first}, the first of its queue{why}")
+
+
+def _never_of_others(quota: QuotaTree, explanation: Explanation) -> None:
+    """A queue without a cohort waits for nothing of others: what is short there, or has to make room, is its own."""
+    node = quota.node(explanation.cluster_queue)
+    if explanation.tier is Tier.COHORT and node is not None and node.parent is None:
+        explanation.tier = Tier.QUEUE
 
 
 def _whose_quota(quota: QuotaTree, explanation: Explanation) -> Tier:

@@ -64,6 +64,21 @@ class Shortage(msgspec.Struct, frozen=True, kw_only=True):
     borrowers: tuple[Borrower, ...] = ()
 
 
+class Staying(msgspec.Struct, frozen=True, kw_only=True):
+    """Workloads that hold what another one lacks, and the one reason for which none of them is preempted for it."""
+
+    reason: str
+    """A `Verdict` of a recorded refusal, or more exactly: NeverPreempt, MinimumRuntime, Cooldown, Leaving or BorrowingForbids."""
+    count: int
+    cluster_queues: tuple[str, ...]
+    """The first of the queues in which they are, by name."""
+    workloads: tuple[str, ...]
+    """The first of them."""
+    until: Millis = 0
+    """When time protects the first of them no longer; 0 where it is not time that does."""
+    message: str
+
+
 class Raise(msgspec.Struct, frozen=True, kw_only=True):
     """A raise of a queue's nominal quota that admits the workload: tried with all other pending workloads."""
 
@@ -130,6 +145,8 @@ class Explanation(msgspec.Struct, kw_only=True):
     message: str = ""
     line: QueuePosition = QueuePosition()
     shortages: tuple[Shortage, ...] = ()
+    staying: tuple[Staying, ...] = ()
+    """Who holds what it lacks and is not preempted for it, in groups by the reason."""
     waits_for: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
     """Devices that its pods claim, and as what they are counted."""

@@ -38,19 +38,19 @@ def considered(world: QueueState, context: PreemptionContext, victims: Collectio
     if rules.within_cluster_queue is never and rules.reclaim_within_cohort is never:
         return ConsideredHolders()
     found: list[Considered] = []
-    for looked_at, (workload, node) in enumerate(_holders(world, context, victims)):
+    for looked_at, (workload, node) in enumerate(holders_of(world, context, victims)):
         if looked_at >= MOST_LOOKED_AT or len(found) >= MOST_NAMED:
             break
         usage = world.holders(node.name).usage[workload.key]
         if any(usage.get(column) for column in context.needed):
-            verdict = _verdict(world, context, workload, node, victims)
+            verdict = verdict_on(world, context, workload, node, victims)
             found.append(Considered(workload=workload.key, cluster_queue=node.name, verdict=verdict))
     holding = world.holding
     in_tree = sum([len(holding[leaf.name].usage) for leaf in context.node.root.leaves() if leaf.name in holding])
     return ConsideredHolders(tuple(found), in_tree)
 
 
-def _holders(
+def holders_of(
     world: QuotaState, context: PreemptionContext, victims: Collection[str]
 ) -> Iterator[tuple[Workload, Node]]:
     """Those taken; then the holders of the own queue, and of the others by name, in the order of preemption."""
@@ -71,13 +71,14 @@ def _holders(
                 yield world.workloads[order[3]], node
 
 
-def _verdict(
+def verdict_on(
     world: QueueState,
     context: PreemptionContext,
     workload: Workload,
     node: Node,
     victims: Collection[str],
 ) -> Verdict:
+    """Why a holder of what is needed was chosen beside these victims, or passed over."""
     if workload.key in victims:
         return Verdict.TAKEN
     policy = policy_towards(context.queue.preemption, own_queue=node is context.node)

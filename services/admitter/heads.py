@@ -85,13 +85,14 @@ def head_of(world: AdmitterState, queue: ClusterQueueObserved, when: When) -> Qu
 
 
 def _asks_here(world: QuotaState, workload: Workload, cluster_queue: str) -> bool:
-    """Whether a workload is active, and its local queue is not stopped and leads here; one that is gone says nothing else yet."""
+    """Whether a workload is active, and its local queue takes workloads in and leads here; one that is gone says nothing else yet."""
     if not workload.spec.active:
         return False
     local_queue = world.local_queues.get(workload.local_queue)
     if local_queue is None:
         return True
-    return local_queue.stop is StopPolicy.NONE and local_queue.cluster_queue == cluster_queue
+    takes_in = local_queue.stop is StopPolicy.NONE and not local_queue.terminating
+    return takes_in and local_queue.cluster_queue == cluster_queue
 
 
 def remember(world: AdmitterState, head: QueueHead) -> None:

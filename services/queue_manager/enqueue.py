@@ -161,6 +161,9 @@ def standing_obstacle(world: QueueState, workload: Workload) -> tuple[str, str] 
     local_queue = world.local_queues.get(workload.local_queue)
     if local_queue is None:
         return "Misconfigured", _missing(world, "LocalQueue", workload.namespace, workload.spec.queue)
+    if local_queue.terminating:
+        # Who holds quota loses it (docs/rules/queues.md#deleted-local-queue): let in again, it would lose it for ever.
+        return "Misconfigured", f"LocalQueue {workload.spec.queue} is terminating or missing"
     if local_queue.stop is not StopPolicy.NONE:
         return "Suspended", f"LocalQueue {workload.spec.queue} is inactive"
     queue = world.cluster_queues.get(local_queue.cluster_queue)

@@ -43,6 +43,7 @@ from events.workload import (
 from ops.queries.explaining import explain, find_workload
 from projections.counters.counted_in_world import counted_in
 from projections.counters.queue_counters import QueueCounters
+from projections.explanation.words import Tier
 from projections.log_position import LogPosition
 from projections.queues.waiting import unadmitted
 from projections.snapshot import tables_of, world_of
@@ -374,6 +375,25 @@ def test_why_a_workload_waits_names_each_of_its_variants() -> None:
     assert why.state == "pending" and [one.partition(": workload ")[0] for one in why.waits_for] == list(FLAVORS)
     running = explain(told.world, told.world.workloads["team/first"], told.at)
     assert running.state == "admitted"
+
+
+@pytest.mark.parametrize(
+    ("cohort", "cpu", "stop", "tier"),
+    [
+        ("", 10, StopPolicy.NONE, Tier.QUEUE),
+        ("pool", 10, StopPolicy.NONE, Tier.COHORT),
+        ("pool", 11, StopPolicy.NONE, Tier.QUEUE),
+        ("pool", 10, StopPolicy.HOLD, Tier.QUEUE),
+    ],
+)
+def test_a_workload_whose_variants_wait_is_told_of_the_cohort_only_where_that_is_short(
+    cohort: str, cpu: int, stop: StopPolicy, tier: Tier
+) -> None:
+    told = world_with(*(job(name) for name in "abc"), found=replace(queue(), cohort=cohort))
+    told.told(replace(queue(), cohort=cohort, stop=stop), job("waits", cpu=cpu, at=4)).decided()
+    why = explain(told.world, told.world.workloads["team/waits"], told.at)
+    assert (why.state, why.tier) == ("pending", tier)
+    assert bool(why.fix) is (cpu > 10 or stop is not StopPolicy.NONE)
 
 
 def test_a_job_is_counted_once_whichever_variants_it_runs_as_and_those_that_never_ran_are_not() -> None:

@@ -16,6 +16,7 @@ from ops.cli.failures import known_failures
 from ops.cli.log_options import LogSource, worker_sources
 from ops.cli.log_reading import archive_of, bus_of, opened_bus
 from ops.files.run_folder import HoldsNoLog, used
+from ops.production.archive.archive import needed_segments
 from ops.production.archive.archive_pages import ArchivedStreams
 from ops.production.archive.errors import ArchiveNeverGrows, FolderUnreadable, StampRefused
 from ops.production.archive.finding import AuditFinding, Report
@@ -52,6 +53,9 @@ class AuditSource(LogSource, frozen=True, kw_only=True):
         if self.witness:
             return self.witness
         if self.archive_alone:
+            needed_segments(
+                Folder(self.archive)
+            )  # What is no archive is said to be none, before its evidence is asked for.
             return self.archive
         if self.nats or self.folder is None:
             raise FolderUnreadable(

@@ -40,6 +40,7 @@ Of = Annotated[str, typer.Argument(help="clusterqueue/NAME or namespace/NAME.")]
 
 app = typer.Typer(help="Budgets: what is used of each and how long it lasts; approving of more.", no_args_is_help=True)
 console = terminal()
+_NONE = f"there is no budget: the annotation {BUDGET} of a ClusterQueue or Namespace is one"
 _NOUNS = {"clusterqueue": CLUSTER_QUEUE, "cq": CLUSTER_QUEUE, "namespace": NAMESPACE, "ns": NAMESPACE}
 
 
@@ -136,11 +137,13 @@ def _run(source: LogSource, at: str, of: str, output: AnswerForm, shown: Console
             reports = [one for one in reports if whole_of(one.budget) == wanted]
             if not reports:
                 known = sorted({whole_of(scope).replace("/", " ", 1) for scope in world.budgets})
-                raise NotOnTheLog(f"{of} has no budget; there are those of {', '.join(known) or 'nobody'}")
+                raise NotOnTheLog(
+                    f"{of} has no budget; " + (f"there are those of {', '.join(known)}" if known else _NONE)
+                )
         if output is not AnswerForm.TEXT:
             print_answer({"at": point.at, "budgets": msgspec.to_builtins(reports)}, output)
         elif not reports:
-            shown.print("there is no budget: the annotation kuelog.io/budget of a ClusterQueue or Namespace is one")
+            shown.print(_NONE)
         else:
             _show(reports, shown, waiting=bool(of))
         outcome.code = 1 if any(one.percent >= 100 for one in reports) else 0  # noqa: PLR2004 - per cent
@@ -151,7 +154,7 @@ def _budget_of(of: str) -> tuple[Noun, str]:
     kind, _, name = of.partition("/")
     noun = _NOUNS.get(kind.lower())
     if noun is None or not name:
-        raise NotOnTheLog(f"{of!r} has no budget: write clusterqueue/NAME or namespace/NAME")
+        raise NotOnTheLog(f"{of!r} is nothing that may have a budget: write clusterqueue/NAME or namespace/NAME")
     return noun, name
 
 

@@ -28,7 +28,7 @@ _FREE, _OUT = ".", "x"
 
 
 def run_devices(source: LogSource, *, at: str, node: str, model: str, output: AnswerForm, console: Console) -> int:
-    """Print all of it; 0 when there are cards or devices, 1 when there are none."""
+    """Print all of it; 1 when there are no cards or devices of a node or model that is named."""
     with known_failures() as outcome:
         moment = read_moment(source, at)
         cards = card_views(moment.world, node=node, model=model)
@@ -38,7 +38,8 @@ def run_devices(source: LogSource, *, at: str, node: str, model: str, output: An
         if output is not AnswerForm.TEXT:
             print_answer(cards_answer(moment, node=node, model=model), output)
         elif not cards and not claimable:
-            console.print(f"no cards{_where(node, model)} as of {as_of(moment.at, moment.upto)}")
+            why = "" if node or model else ": no node has registered any (docs/devices.md)"
+            console.print(f"no cards{_where(node, model)} as of {as_of(moment.at, moment.upto)}{why}")
         else:
             show_devices(claimable, console)
             show_cards(cards, console)
@@ -52,7 +53,7 @@ def run_devices(source: LogSource, *, at: str, node: str, model: str, output: An
             for lock in locks:
                 console.print(lock, style="yellow", markup=False, highlight=False, soft_wrap=True)
             console.print(f"as of {as_of(moment.at, moment.upto)}", style="dim")
-        outcome.code = 0 if cards or claimable else 1
+        outcome.code = 0 if cards or claimable or not (node or model) else 1
     return outcome.code
 
 

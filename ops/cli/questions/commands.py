@@ -122,8 +122,8 @@ def explain(
     name: Annotated[
         str,
         typer.Argument(
-            help="job/ns/name, workload/ns/name or clusterqueue/name.",
-            autocompletion=objects("job", "workload", "clusterqueue"),
+            help="job/ns/name, workload/ns/name, clusterqueue/name or localqueue/ns/name.",
+            autocompletion=objects("job", "workload", "clusterqueue", "localqueue"),
         ),
     ],
     data: Data = None,
@@ -139,7 +139,7 @@ def explain(
     worker: Workers = None,
     output: Output = AnswerForm.TEXT,
 ) -> None:
-    """Why a workload waits, in numbers, and what would let it in; why it had to stop, by whom, by which rule.
+    """Why a workload waits, in numbers, and what would let it in; why it had to stop, by whom, by which rule. Also of a queue.
 
     The first answer comes at once. What would let it in is tried with all the rules on the folded state and taken back, for so many seconds
     at most; nothing is changed by asking. Of a job that is sent to other clusters, the logs named by --worker go on where this one ends.
@@ -149,6 +149,8 @@ def explain(
     Example: kuelog explain ai-research/sweep-b --as-namespace ai-research -o json
 
     Example: kuelog explain ai-research/sweep-b --at 2026-01-31T12:00:00Z --archive /mnt/archive
+
+    Example: kuelog explain localqueue/ai-research/research-queue --at +35s
 
     Example: kuelog explain lab/training --worker east=nats://east:4222
     """

@@ -139,6 +139,7 @@ def show_first(plain: JsonObject, console: Console) -> None:
         ahead = f", behind {', '.join(line['ahead'])}" if line["ahead"] else ""
         say(f"  position {line['position']} of {line['waiting']} who wait for {plain['cluster_queue']}{ahead}")
     _show_shortages(plain["shortages"], say)
+    _show_staying(plain["staying"], say)
     if plain["domains"] is not None:
         _show_domains(plain["domains"], say)
     _show_lines("it waits for", plain["waits_for"], say)
@@ -177,6 +178,15 @@ def _show_shortages(shortages: list[JsonObject], say: Any) -> None:
             say(f"      {each['cluster_queue']} uses {over} more than its own: {', '.join(each['workloads'])}")
     for flavor, why in barred.items():
         say(f"    {flavor}: {why}")
+
+
+def _show_staying(groups: list[JsonObject], say: Any) -> None:
+    if groups:
+        say("  who holds that, and why none of them is preempted for it")
+    for one in groups:
+        more = ", …" if one["count"] > len(one["workloads"]) else ""
+        where = f"{one['count']} in {', '.join(one['cluster_queues'])} ({', '.join(one['workloads'])}{more})"
+        say(f"    {where}: {one['message']}")
 
 
 def _show_domains(plain: JsonObject, say: Any) -> None:

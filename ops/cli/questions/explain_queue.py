@@ -1,4 +1,4 @@
-"""An explained cluster queue as text for people."""
+"""An explained cluster queue or local queue as text for people."""
 
 from rich.console import Console
 
@@ -11,13 +11,26 @@ from ops.terminal.console import sayer
 def show_queue(plain: JsonObject, console: Console) -> None:
     """Print that for people."""
     say = sayer(console)
-    say(f"cluster queue {plain['queue']}, cohort {plain['cohort'] or 'none'}", "bold")
+    local = "states" in plain
+    cohort = f"cohort {plain['cohort'] or 'none'}"
+    if local:
+        say(f"local queue {plain['queue']} → cluster queue {plain['cluster_queue']}, {cohort}", "bold")
+    else:
+        say(f"cluster queue {plain['queue']}, {cohort}", "bold")
     for one in plain["inactive"]:
         say(f"  it takes nothing in: {one['reason']}: {one['message']}", "red")
     for one in plain["left_alone"]:
         say(f"  set aside since {format_timestamp(one['since'])}: {one['message']}", "red")
         say(f"    {one['fix']}", "green")
-    say(f"  {plain['reserved']} workload(s) hold quota, {plain['waiting']} wait; share {plain['share']}")
+    if local:
+        states = ", ".join(f"{count} {state}" for state, count in plain["states"].items() if count)
+        say(f"  {states or 'nobody has asked it for anything that is not over'}")
+        say(
+            f"  {plain['waiting']} of {plain['waiting_in_cluster_queue']} who wait for {plain['cluster_queue']} are of this queue"
+        )
+        say(f"  what {plain['cluster_queue']} has, for all of its local queues")
+    else:
+        say(f"  {plain['reserved']} workload(s) hold quota, {plain['waiting']} wait; share {plain['share']}")
     for one in plain["usage"]:
         resource = one["resource"]
         nominal = "no bound" if one["nominal"] == -1 else from_units(resource, one["nominal"])
@@ -30,5 +43,7 @@ def show_queue(plain: JsonObject, console: Console) -> None:
         for each in one["borrowers"]:
             over = from_units(resource, each["over"])
             say(f"    {each['cluster_queue']} uses {over} more than its own: {', '.join(each['workloads'])}")
-    for number, one in enumerate(plain["first"], start=1):
-        say(f"  {number}. {one['workload']}, priority {one['priority']}: {one['reason']} {one['message']}".rstrip())
+    for one in plain["first"]:
+        say(
+            f"  {one['position']}. {one['workload']}, priority {one['priority']}: {one['reason']} {one['message']}".rstrip()
+        )

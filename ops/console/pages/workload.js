@@ -53,6 +53,7 @@ function parts(data, now) {
     it.waits_for.length ? h("section", {}, h("h2", {}, "It waits for"), h("ul", {}, it.waits_for.map((/** @type {string} */ one) => h("li", {}, one)))) : null,
     it.clusters.length ? h("section", {}, h("h2", {}, "Other clusters answer"), h("ul", {}, it.clusters.map((/** @type {string} */ one) => h("li", {}, one)))) : null,
     it.shortages.length ? h("section", {}, h("h2", {}, "In numbers"), shortages(it.shortages)) : null,
+    it.staying.length ? h("section", {}, h("h2", {}, "Who holds that"), staying(it.staying)) : null,
     near ? h("section", {}, h("h2", {}, "Domains that come nearest"), nearest(near)) : null,
     remedies(it),
     h("section", {}, h("h2", {}, "Life"), line(history, now), life(history)),
@@ -70,6 +71,12 @@ function where(key, stands) {
 function shortages(rows) {
   return table("What it asks for, and what is there", ["Flavor", "Resource", "Asked", "Available", "Missing", "Queue owns", "Queue uses", "Lent", "Obstacle"],
     rows.map((one) => [one.flavor, one.resource, ...["asked", "available", "missing", "nominal", "used", "lent"].map((name) => amount(one.resource, one[name])), one.obstacle]), "");
+}
+
+/** @param {any[]} rows */
+function staying(rows) {
+  return table("Who holds what it lacks, and why none of them is preempted for it", ["Workloads", "Queues", "First of them", "Why they stay"],
+    rows.map((one) => [one.count, one.cluster_queues.join(", "), workloadLinks(one.workloads), one.message]), "");
 }
 
 /** @param {{ heading: string, rows: any[] }} near */

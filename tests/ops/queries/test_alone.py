@@ -5,13 +5,17 @@ from msgspec.structs import replace
 
 from events.catalogue import Fact
 from events.control import ObjectRemoved
-from events.pod_set import PodSet
-from events.workload import WorkloadDeleted, WorkloadFinished
+from events.pod_set import ContainerShape, PodSet, PodShape
+from events.quota import FlavorQuotas, LocalQueueObserved, Quota, ResourceGroup
+from events.workload import WorkloadDeleted, WorkloadFinished, WorkloadSubmitted
 from ops.production.trial import tried
+from ops.queries import alone
 from ops.queries.explaining import explain
 from ops.queries.patience import Patience
+from projections.devices.holdings.card_holdings import CardHoldings
 from projections.explanation.fixes import FOR_NOW, NEVER
 from projections.explanation.words import Explanation
+from projections.preemption.classic import free
 from projections.workloads.variants import has_variants
 from projections.world import World
 from tests.laws.random_life import Life
@@ -48,6 +52,35 @@ def test_who_may_run_with_fewer_pods_is_not_told_to_ask_for_less() -> None:
     )
     story.told(WorkloadFinished(workload="team/a", reason="Succeeded"), *pods_gone(story.world, "team/a")).decided()
     assert told(story, "wide").state == "admitted"
+
+
+def test_others_are_taken_away_at_the_cost_of_its_own_tree_and_cards_only_of_who_asks_for_some(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def cpu(name: str, lq: str) -> WorkloadSubmitted:
+        asked = job(name, queue=lq)
+        shape = PodShape(containers=(ContainerShape(name="main", requests={"cpu": 1000}),))
+        return replace(asked, spec=replace(asked.spec, pod_sets=(PodSet(name="main", count=1, shape=shape),)))
+
+    group = ResourceGroup(
+        resources=("cpu",), flavors=(FlavorQuotas(flavor="v100", quotas=(Quota(resource="cpu", nominal=3000),)),)
+    )
+    story = Story().told(*platform(nominal=8, cards=8))
+    for one in "xyz":
+        found = queue(one, nominal=0)
+        story.told(
+            replace(found, groups=(*found.groups, group)),
+            LocalQueueObserved(namespace="team", name=one, cluster_queue=one),
+        )
+        story.told(*(cpu(f"{one}{number}", one) for number in range(5)))
+    story.told(*(job(f"card{number}") for number in range(4))).decided()
+    freed: list[object] = []
+    emptied: list[str] = []
+    monkeypatch.setattr(alone, "free", lambda trail, node, usage: (freed.append(usage), free(trail, node, usage)))
+    vacate = CardHoldings.vacate
+    monkeypatch.setattr(CardHoldings, "vacate", lambda cards, key: (emptied.append(key), vacate(cards, key)))
+    assert told(story, "x4").reason == "WaitingForQuota"
+    assert (len(freed), emptied) == (3, [])
 
 
 def pods_gone(world: World, key: str) -> list[Fact]:

@@ -37,7 +37,7 @@ def asked(story: Story, key: str) -> tuple[Any, str]:
 
 def asked_queue(story: Story, name: str) -> str:
     told = StringIO()
-    show_queue(explain_queue(story.world, name), Console(file=told, width=300))
+    show_queue(explain_queue(story.world, name, story.at), Console(file=told, width=300))
     return told.getvalue()
 
 

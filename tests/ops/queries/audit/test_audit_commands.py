@@ -183,7 +183,7 @@ def test_every_mistake_is_one_clear_message(copy: Path, tmp_path: Path) -> None:
     (file := tmp_path / "file").touch()
     for words, expected in (
         (("verify", "--data", str(tmp_path / "nowhere")), "holds no log"),
-        (("verify", "--archive", str(tmp_path / "nowhere")), "holds no heads.json"),
+        (("verify", "--archive", str(tmp_path / "nowhere")), "holds no archive.json: it is no archive"),
         (("verify", "--archive", str(tmp_path / "empty"), "--witness", archive), "it is no archive"),
         (("verify", "--nats", "nats://127.0.0.1:9"), "name the folder of its checkpoints with --witness"),
         (("verify", "--archive", archive, "--checkpoint", str(tmp_path / "none.json")), "holds no none.json"),
@@ -276,3 +276,12 @@ async def test_a_log_of_which_nothing_was_signed_yet_is_audited_before_it_is(tmp
     code, told = await asyncio.to_thread(kuelog, "audit", "checkpoint", "--data", str(tmp_path))
     assert code == 1 and "nothing is signed" in told and "LOG_0 5" in told, told
     assert not (tmp_path / "witness" / "heads.json").exists()
+
+
+def test_a_folder_that_is_no_archive_is_said_to_be_none(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for words in (("verify",), ("prove", "1")):
+        for name in ("nowhere", "empty"):
+            code, text = kuelog("audit", *words, "--archive", str(tmp_path / name))
+            assert code == 2 and "it is no archive; `kuelog audit archive` makes one" in text, text
+            assert "witness" not in text

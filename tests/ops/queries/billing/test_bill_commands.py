@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import ANY
 
 import pyarrow.parquet as pq
 import pytest
@@ -147,11 +148,37 @@ def test_first_without_prices_then_with_them_then_corrected(run: str, tmp_path: 
 
 def test_what_finds_nothing_says_so(run: str) -> None:
     where = ("--data", run)
-    assert told("bill", "closed", *where)[:2] == (1, "no month is closed: `kuelog bill close MONTH` does\n")
     assert told("bill", "entries", "--workload", "a/nope", *where)[:2] == (1, "the period has no entry of a/nope\n")
-    for words in (("closed",), ("entries", "--workload", "a/nope")):
-        code, text, _ = told("bill", *words, *where, "-o", "json")
-        assert (code, json.loads(text)) == (1, [])
+    code, text, _ = told("bill", "entries", "--workload", "a/nope", *where, "-o", "json")
+    assert (code, json.loads(text)) == (1, [])
+
+
+def test_what_is_entered_before_there_is_anything_to_bill_is_listed(tmp_path: Path) -> None:
+    asyncio.run(stored(tmp_path / "run", {}))
+    where = ("--data", str(tmp_path / "run"))
+    code, text, _ = told("price", "list", *where)
+    assert code == 0 and text.startswith("nothing was entered: ")
+    (tmp_path / "prices.yaml").write_text(PRICES, encoding="utf-8")
+    assert told("price", "set", "-f", str(tmp_path / "prices.yaml"), *where)[0] == 0
+    code, text, _ = told("price", "list", *where)
+    assert code == 0 and "november" in text
+
+
+def test_a_list_that_has_nothing_in_it_is_no_failure_and_says_what_to_do(tmp_path: Path) -> None:
+    where = ("--data", a_run(tmp_path / "fresh"))
+    for words, said in (
+        (("bill", "closed"), "no month is closed: `kuelog bill close MONTH` closes one"),
+        (("price", "list"), "nothing was entered: `kuelog price set -f FILE` enters some"),
+        (("price", "rates"), "nothing was entered: `kuelog price rate "),
+        (("account", "list"), "nothing was entered: `kuelog account set -f FILE` enters some"),
+        (("budget", "list"), "there is no budget: the annotation kuelog.io/budget of"),
+    ):
+        code, text, _ = told(*words, *where)
+        assert code == 0 and text.startswith(said), words
+        code, text, _ = told(*words, *where, "-o", "json")
+        assert code == 0 and json.loads(text) in ([], {"at": ANY, "budgets": []}), words
+    code, _, warned = told("budget", "show", "clusterqueue/nope", *where)
+    assert code == 2 and "clusterqueue/nope has no budget; there is no budget: the annotation" in warned
 
 
 def the_data_sets_agree(where: tuple[str, ...], tmp_path: Path) -> None:
