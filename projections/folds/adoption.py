@@ -15,6 +15,7 @@ from projections.devices.state import DeviceState, config_of
 from projections.feature_gates import enabled
 from projections.log_position import LogPosition
 from projections.quota.charge_quota import done_when_let_in, given_back_by
+from projections.topology.state import TopologyState
 from projections.workloads.changed_part import changed_part
 from projections.workloads.lifecycle import (
     ADMITTED,
@@ -41,7 +42,7 @@ def is_of_others(told: DecidedElsewhere, workload: Workload) -> bool:
     return told.version > workload.in_cluster.written and decided > 0 and decided not in moments(workload)
 
 
-def adopt(world: DeviceState, workload: Workload, status: AdoptedStatus, position: LogPosition) -> Workload:
+def adopt(world: TopologyState, workload: Workload, status: AdoptedStatus, position: LogPosition) -> Workload:
     """The workload with the status that it was found with: the beginning of its story here, or of another part of it."""
     conditions = {condition.type: condition for condition in status.conditions}
     done = dict(status.reclaimable) if enabled(world.settings, "ReclaimablePods") else {}
@@ -84,7 +85,7 @@ def adopt(world: DeviceState, workload: Workload, status: AdoptedStatus, positio
     return replace(adopted, admission=admission, devices=_held_already(world, adopted, admission))
 
 
-def _on_its_topology(world: DeviceState, given: PodSetAssignment) -> PodSetAssignment:
+def _on_its_topology(world: TopologyState, given: PodSetAssignment) -> PodSetAssignment:
     """A stored assignment names no flavor: its domains are those of the one that has a topology.
 
     Rule: docs/rules/topology.md#tas-flavor

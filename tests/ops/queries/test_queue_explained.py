@@ -112,7 +112,13 @@ def test_a_cohort_without_an_object_is_said_to_be_there_by_its_queues() -> None:
     ]
     entries = {
         FACTS: [
-            Entry(stream=FACTS, sequence=number, subject=fact_subject("", "ClusterQueueObserved"), message_id=one.id, data=encode(one))
+            Entry(
+                stream=FACTS,
+                sequence=number,
+                subject=fact_subject("", "ClusterQueueObserved"),
+                message_id=one.id,
+                data=encode(one),
+            )
             for number, one in enumerate(told, start=1)
         ]
     }
