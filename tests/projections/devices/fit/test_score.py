@@ -2,8 +2,8 @@
 
 from events.card import Card, CardRequest
 from projections.devices.card_use import CardUse, NodeCards
-from projections.devices.fit.pod_fit import fit_pod
 from projections.devices.fit.score import card_order
+from tests.projections.devices.makers import fit_pod
 
 
 def test_a_policy_that_is_named_again_and_again_orders_as_it_does_once() -> None:
