@@ -83,7 +83,7 @@ COMMANDS = (
         "explain",
         "ops.cli.questions.commands",
         "explain",
-        "Why a workload waits, in numbers, and what would let it in; why it had to stop, by whom, by which rule.",
+        "Why a workload waits, in numbers, and what would let it in; why it had to stop, by whom, by which rule. Also of a queue.",
     ),
     _Place(
         "whatif",

@@ -9,12 +9,12 @@ BEST_EFFORT = ClusterQueueObserved(name="cq", strategy=QueueingStrategy.BEST_EFF
 
 
 def test_in_a_strict_queue_all_stay_in_line_but_those_whose_namespace_is_not_admitted() -> None:
-    parked = {reason for reason in RequeueReason if not stays_in_line(STRICT, reason)}
+    parked = {reason for reason in RequeueReason if not stays_in_line(STRICT, reason, ())}
     assert parked == {RequeueReason.NAMESPACE_MISMATCH}
 
 
 def test_in_a_best_effort_queue_those_stay_in_line_who_lost_against_another_or_wait_for_others() -> None:
-    in_line = {reason for reason in RequeueReason if stays_in_line(BEST_EFFORT, reason)}
+    in_line = {reason for reason in RequeueReason if stays_in_line(BEST_EFFORT, reason, ())}
     assert in_line == {
         RequeueReason.FAILED_AFTER_NOMINATION,
         RequeueReason.PENDING_PREEMPTION,

@@ -76,7 +76,7 @@ def test_what_is_admitted_or_lost_for_a_time_is_charged_once() -> None:
 def test_a_line_that_no_card_has_given_is_named() -> None:
     ledger = two_seconds()
     longer = replace(ledger.entries[0], until=ledger.entries[0].until + 1)
-    ledger.cards.entries[:] = [longer]
+    ledger.cards.kept.inside[:] = [longer]
     assert mismatches(ledger) == [("memory", 4000 * 2001, 4000 * 2000), ("cores", 25 * 2001, 25 * 2000)]
     ledger.cards.book.sums.clear()
     assert mismatches(ledger) == [("memory", 4000 * 2001, 0), ("cores", 25 * 2001, 0)]
@@ -84,7 +84,7 @@ def test_a_line_that_no_card_has_given_is_named() -> None:
 
 def test_time_that_a_card_has_given_to_nobody_is_named() -> None:
     ledger = two_seconds()
-    ledger.cards.entries.clear()
+    ledger.cards.kept.inside.clear()
     assert mismatches(ledger) == [("memory", 0, 4000 * 2000), ("cores", 0, 25 * 2000)]
 
 

@@ -143,14 +143,14 @@ def test_by_quota_each_stretch_goes_by_the_quotas_and_doors_of_its_own_time() ->
 
 def test_of_a_node_without_a_flavor_those_pay_who_held_memory_of_the_same_model_in_any() -> None:
     told = ledger(price(Meter.IDLE, "0.5"), until=HOUR, node=NodeObserved(name="n"))
-    told.cards.entries += [held("lab", "f", "M", 1024), held("team", "g", "M", 1024), held("y", "f", "N", 1)]
+    told.cards.kept.inside += [held("lab", "f", "M", 1024), held("team", "g", "M", 1024), held("y", "f", "N", 1)]
     (one,) = unused_costs(told, DAY)
     assert {tenant: cost for tenant, _, cost in one.shares} == {"lab": UNIT, "team": UNIT}
 
 
 def test_what_can_not_be_divided_goes_to_the_first_by_name_of_those_who_held_as_much() -> None:
     told = ledger(price(Meter.IDLE, "0.0000000001"), until=HOUR)
-    told.cards.entries += [held(name, "f", "M", 1024) for name in ("cc", "ba", "ab")]
+    told.cards.kept.inside += [held(name, "f", "M", 1024) for name in ("cc", "ba", "ab")]
     (one,) = unused_costs(told, DAY)
     assert {tenant: cost for tenant, _, cost in one.shares} == {"ab": 2, "ba": 1, "cc": 1}
 
