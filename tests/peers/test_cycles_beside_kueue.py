@@ -183,7 +183,6 @@ def test_who_is_refused_beside_somebody_with_several_resources_is_meant_and_besi
             for one in world.workloads
             if one["metadata"]["name"] != name and "admission" not in one["status"]
             for pods in one["spec"]["podSets"]
-            if "topologyRequest" in pods
         ]
         if name:
             left = {key: held for key, held in here.holds.items() if key != name}

@@ -32,6 +32,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     holds: dict[str, list[Held]] = {}
     preempted: dict[str, Told] = {}
+    evicted: list[str] = []
+    """Who is stopped for a host that has failed."""
     finished: list[str] = []
     """Slices whose place another has taken."""
     pending: dict[str, Told] = {}
@@ -49,6 +51,7 @@ def answer_of(told: JsonObject) -> Answer:
             for name, sets in (told["holds"] or {}).items()
         },
         preempted=_told(told["preempted"]),
+        evicted=sorted(told["evicted"] or ()),
         finished=sorted(told["finished"] or ()),
         pending=_told(told["pending"]),
         error=told["error"],

@@ -8,17 +8,31 @@ leaves room, and others take it.
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from events.api.labels import WORKLOAD_SLICE_REPLACEMENT_FOR
 from events.json_object import JsonObject
 from tests.peers.cycles.answer import Answer, Told
-from tests.peers.cycles.world import World
+from tests.peers.cycles.world import NAME, World
 from tests.peers.worlds.difference import Difference, differences
 from tests.peers.worlds.standing import NO_LONGER_FITS
 
-OWNERS_FIRST, NO_RETURN, STUCK, NOBODY_THERE, FREED_TWICE, CROWDED, PLACED_TWICE, LED, STAY_TWICE, ALONE, CHANCE = (
+(
+    OWNERS_FIRST,
+    NO_RETURN,
+    STUCK,
+    NOBODY_THERE,
+    FREED_TWICE,
+    CROWDED,
+    PLACED_TWICE,
+    LED,
+    STAY_TWICE,
+    AT_ONCE,
+    RUNS_ON,
+    ALONE,
+    CHANCE,
+) = (
     "owners first",
     "no return",
     "stuck on a flavor",
@@ -28,6 +42,8 @@ OWNERS_FIRST, NO_RETURN, STUCK, NOBODY_THERE, FREED_TWICE, CROWDED, PLACED_TWICE
     "placed twice",
     "led otherwise",
     "those that stay twice",
+    "another host at once",
+    "runs on in a stopped queue",
     "alone under fair sharing",
     "by chance",
 )
@@ -41,6 +57,8 @@ MEANT = {
     PLACED_TWICE: "Kueue 0.17 counts pods that it has placed in a cycle once for each of their resources: docs/rules/topology.md#other-domains",
     LED: "Kueue 0.17 counts on a leader also where none finds room, and lets it and its workers in without a place: docs/rules/topology.md#groups",
     STAY_TWICE: "Kueue 0.17 counts pods of a job that grows twice, where they were and where they stay: docs/rules/topology.md#elastic",
+    AT_ONCE: "Kueue looks for other hosts of all at once, and for places of those that wait, and evicts who finds his taken: docs/rules/topology.md#second-pass",
+    RUNS_ON: "for who runs in a queue that takes nothing in any more Kueue looks for no other host when his has failed: docs/rules/topology.md#second-pass",
     ALONE: "Kueue's scheduler panics under fair sharing where the workloads of a queue without a cohort make too little room",
     CHANCE: "Kueue's scheduler, asked about the same world again, decides otherwise",
 }
@@ -70,18 +88,28 @@ def why_meant(world: World, there: Answer, here: Answer, differing: Sequence[Dif
         return OWNERS_FIRST
     if any(_takes_room_of_a_slice(world, there, here, name) for name in concerned):
         return FREED_TWICE
-    if world.topologies and (
-        _crowds_hosts(world, there) or any(_is_crowded_in(world, there, here, name) for name in concerned)
-    ):
+    if world.topologies and (found := _why_placed_otherwise(world, there, here, names, concerned)):
+        return found
+    if world.fair and any(_could_return(world, there, here, name) for name in names):
+        return NO_RETURN
+    return ""
+
+
+def _why_placed_otherwise(
+    world: World, there: Answer, here: Answer, names: Collection[str], concerned: Collection[str]
+) -> str:
+    if any(_has_failed_while_stopped(world, one) for one in world.workloads if one["metadata"]["name"] in names):
+        return RUNS_ON
+    if _seek_hosts_at_once(world):
+        return AT_ONCE
+    if _crowds_hosts(world, there) or any(_is_crowded_in(world, there, here, name) for name in concerned):
         return CROWDED
     if any(_is_refused_place(world, there, here, name) for name in concerned):
         return PLACED_TWICE
-    if world.topologies and any(_lies_beside_a_slice(world, there, name) for name in concerned):
+    if any(_lies_beside_a_slice(world, there, name) for name in concerned):
         return STAY_TWICE
     if any(_is_led(world, name) for name in concerned):
         return LED
-    if world.fair and any(_could_return(world, there, here, name) for name in names):
-        return NO_RETURN
     return ""
 
 
@@ -114,6 +142,8 @@ def _decisions(answer: Answer) -> dict[str, dict[str, Any]]:
         }
     for name, told in answer.preempted.items():
         found.setdefault(name, {})["preempted"] = f"{told.reason}: {told.message}"
+    for name in answer.evicted:
+        found.setdefault(name, {})["evicted"] = True
     for name in answer.finished:
         found.setdefault(name, {})["finished"] = True
     return found
@@ -238,7 +268,7 @@ def _takes_room_of_a_slice(world: World, there: Answer, here: Answer, name: str)
 
 def _crowds_hosts(world: World, answer: Answer) -> bool:
     """Whether by this answer pods ask for more in a domain than its nodes have."""
-    level = world.topologies[0]["spec"]["levels"][-1]["nodeLabel"] if world.topologies else ""
+    level = world.topologies[0]["spec"]["levels"][-1]["nodeLabel"]
     leaf = {one["metadata"]["name"]: one["metadata"]["labels"].get(level, "") for one in world.nodes}
     left = Counter[tuple[str, str]]()
     for one in world.nodes:
@@ -277,7 +307,7 @@ def _is_refused_place(world: World, there: Answer, here: Answer, name: str) -> b
     """Whether Kueue refuses, after it has counted the place of somebody with several resources, who finds his own here."""
     told = there.pending.get(name)
     counted = any(
-        len(requests) > 1 and "topologyRequest" in pods
+        len(requests) > 1
         for other, one in _waiting(world).items()
         if other != name
         for pods in one["spec"]["podSets"]
@@ -291,6 +321,20 @@ def _is_led(world: World, name: str) -> bool:
     """Whether a leader is to lie beside its workers."""
     asked = [one.get("topologyRequest", {}) for one in _waiting(world)[name]["spec"]["podSets"]]
     return any("podSetGroupName" in one for one in asked)
+
+
+def _has_failed_while_stopped(world: World, workload: JsonObject) -> bool:
+    """Whether its host has failed, and its queue takes nothing in, or nothing of its namespace."""
+    queue: JsonObject = _queues(world)[_queue(workload)]["spec"]
+    admitted = queue["namespaceSelector"].get("matchLabels", {}).get(NAME, workload["metadata"]["namespace"])
+    closed = "stopPolicy" in queue or admitted != workload["metadata"]["namespace"]
+    return "unhealthyNodes" in workload["status"] and closed
+
+
+def _seek_hosts_at_once(world: World) -> bool:
+    """Whether somebody's host has failed, and others of the cycle look for a place beside him."""
+    failed = [one for one in world.workloads if "unhealthyNodes" in one["status"]]
+    return bool(failed) and len(failed) + len(_waiting(world)) > 1
 
 
 def _lies_beside_a_slice(world: World, there: Answer, name: str) -> bool:

@@ -4,7 +4,7 @@ import random
 from collections.abc import Collection, Sequence
 
 from events.json_object import JsonObject
-from tests.peers.cycles.world import NAME, NAMESPACES, PLACED, STOPPED, ZERO
+from tests.peers.cycles.world import FAILED, NAME, NAMESPACES, PLACED, STOPPED, ZERO
 
 CPU, CARDS = "cpu", "example.com/gpu"
 _WEIGHTS = ("1", "2", "0.5")
@@ -33,7 +33,8 @@ class DrawnQueues:
         flavors = ["x", "y", "z"][: self._chance.choice((1, 2, 2, 2, 3))]
         if self._chance.random() < 0.5:
             return [([CPU], flavors)]
-        if self._chance.random() < 0.6:
+        # Whose pods are placed by topology has all that they ask for of one flavor, and Kueue relies on it for who is placed again.
+        if self._chance.random() < 0.6 or FAILED in self._features:
             return [([CPU, CARDS], flavors)]
         return [([CPU], flavors), ([CARDS], ["v", "w"][: self._chance.choice((1, 2))])]
 
@@ -116,10 +117,14 @@ class DrawnQueues:
         found = list(flavors)
         if self._chance.random() < 0.3:
             self._chance.shuffle(found)
-        return found[:1] if self._chance.random() < (0.4 if few else 0.2) else found
+        few_enough = self._chance.random() < (0.4 if few else 0.2)
+        return found[:1] if few_enough or FAILED in self._features else found
 
     def _quota(self, resource: str, *, limited: bool) -> JsonObject:
         chance, none = self._chance, ZERO in self._features
+        if FAILED in self._features:
+            # Kueue 0.17 looks for quota again when it looks for another host, also on other flavors (docs/rules/topology.md#second-pass).
+            return {"name": resource, "nominalQuota": "99"}
         nothing = chance.random() < (0.3 if none else 0.1)
         found: JsonObject = {"name": resource, "nominalQuota": "0" if nothing else str(chance.choice((1, 2, 3, 4, 6)))}
         for limit in ("borrowingLimit", "lendingLimit") if limited else ():

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from events.json_object import JsonObject
 from tests.peers.cycles.drawn_queues import CARDS, CPU
-from tests.peers.cycles.world import BALANCED, ELASTIC, LABEL, LAYERS, SLICED, TAINT, TOGETHER
+from tests.peers.cycles.world import BALANCED, ELASTIC, FAILED, LABEL, LAYERS, SLICED, TAINT, TOGETHER
 
 TOPOLOGY = "t"
 BLOCK, RACK, HOST = "example.com/block", "example.com/rack", "kubernetes.io/hostname"
@@ -19,6 +19,13 @@ class DrawnTopology:
     def __init__(self, chance: random.Random, features: Collection[str], flavors: Sequence[str]) -> None:
         self._chance, self._features = chance, features
         self.levels = chance.choice(_LEVELS)
+        self.may_fail = FAILED in features and self.levels[-1] == HOST
+        """Whether more hosts fail under those who run: of wider domains nobody sees it."""
+        self.fails_alone = self.may_fail and chance.random() < 0.5
+        """Whether one host fails at most, and nobody waits: else others of the cycle may have wanted the same host for Kueue.
+
+        Rule: docs/rules/topology.md#second-pass
+        """
         self.takes_few = chance.random() < 0.3
         """Whether some nodes take few pods: Kueue does not count those of others of the same cycle, so then one alone is drawn that waits.
 
@@ -86,22 +93,44 @@ class DrawnTopology:
             }
         ]
 
-    def placed(self, flavor: str, count: int, requests: Mapping[str, str]) -> JsonObject | None:
-        """Where pods of a holder lie, as its object says it; None where there is no room for them any more."""
-        needed = {resource: int(amount) for resource, amount in requests.items()}
+    def place(self, pods: JsonObject, flavor: str) -> JsonObject | None:
+        """Have pods of a holder lie somewhere, say what they have asked for and where that is; None where there is no room for them any more."""
+        needed = {
+            one: int(amount)
+            for one, amount in pods["template"]["spec"]["containers"][0]["resources"]["requests"].items()
+        }
         found: dict[str, int] = {}
         open_nodes = [one for one in self.nodes if one["metadata"]["labels"][LABEL] == flavor and self._is_open(one)]
         self._chance.shuffle(open_nodes)
         for node in open_nodes:
             name = node["metadata"]["name"]
-            while sum(found.values()) < count and self._fits(name, needed):
+            while sum(found.values()) < pods["count"] and self._fits(name, needed):
                 self._take(name, needed, 1)
                 found[name] = found.get(name, 0) + 1
-        if sum(found.values()) < count:
-            for name, pods in found.items():
-                self._take(name, needed, -pods)
+        if sum(found.values()) < pods["count"]:
+            for name, held in found.items():
+                self._take(name, needed, -held)
             return None
+        pods["topologyRequest"] = self._asked_by(found)
         return self._assignment(found)
+
+    def _asked_by(self, found: Mapping[str, int]) -> JsonObject:
+        """What they may have asked for who lie there."""
+        labels = [one["metadata"]["labels"] for one in self.nodes if one["metadata"]["name"] in found]
+        whole = [level for level in self.levels if len({one[level] for one in labels}) == 1]
+        if FAILED not in self._features or ELASTIC in self._features or self._chance.random() < 0.4:
+            return {"unconstrained": True}
+        if whole and self._chance.random() < 0.6:
+            return {"required": self._chance.choice(whole)}
+        return {"preferred": self._chance.choice(self.levels)}
+
+    def fail(self, assignment: JsonObject) -> str:
+        """Have one of the hosts fail on which pods lie; its name."""
+        name: str = self._chance.choice(assignment["slices"][0]["valuesPerLevel"][-1]["individual"]["roots"])
+        node = next(one for one in self.nodes if one["metadata"]["name"] == name)
+        node["status"]["conditions"][0]["status"] = "False"
+        self.may_fail = not self.fails_alone
+        return name
 
     def _is_open(self, node: JsonObject) -> bool:
         """Whether somebody may lie there: also on a host that has failed since, but in no wider domain that would be overfull by that.

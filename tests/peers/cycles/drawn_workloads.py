@@ -35,12 +35,17 @@ class DrawnWorkloads:
         """In any order."""
         holders = [self._holder(queue) for queue in local_queues for _ in range(self._chance.choice((0, 1, 2, 2, 3)))]
         found = [one for one in holders if one is not None]
-        alone = self._topology is not None and self._topology.takes_few
-        for queue in local_queues[:1] if alone else local_queues:
+        for queue in self._with_newcomers(local_queues):
             held = [one for one in found if one["spec"]["queueName"] == queue["metadata"]["name"] and _may_grow(one)]
             found.extend(self._waiting(queue, held))
         self._chance.shuffle(found)
         return tuple(found)
+
+    def _with_newcomers(self, queues: Sequence[JsonObject]) -> Sequence[JsonObject]:
+        """The queues in which somebody may wait."""
+        if self._topology is None or not (self._topology.takes_few or self._topology.fails_alone):
+            return queues
+        return () if self._topology.fails_alone else queues[:1]
 
     def _holder(self, queue: JsonObject) -> JsonObject | None:
         """Somebody who holds quota; nobody where his pods find no place any more."""
@@ -62,6 +67,9 @@ class DrawnWorkloads:
             "admission": {"clusterQueue": queue["metadata"]["name"], "podSetAssignments": [assignment]},
             "conditions": [_condition(one, "True", one, since) for one in reached],
         }
+        placed = assignment.get("topologyAssignment") if "Admitted" in reached else None
+        if placed is not None and self._topology is not None and self._topology.may_fail and chance.random() < 0.4:
+            found["status"]["unhealthyNodes"] = [{"name": self._topology.fail(placed)}]
         if GIVEN_BACK in self._features and pods["count"] > 1 and chance.random() < 0.4:
             found["status"]["reclaimablePods"] = [{"name": "main", "count": chance.randrange(1, pods["count"])}]
         if chance.random() < 0.12:
@@ -83,10 +91,9 @@ class DrawnWorkloads:
         usage = {resource: str(int(amount) * pods["count"]) for resource, amount in requests.items()}
         found = {"name": pods["name"], "count": pods["count"], "flavors": flavors, "resourceUsage": usage}
         if self._topology is not None and flavors[CPU] in self._topology.flavors:
-            if flavors[CPU] not in self._queues.flavors_of[cluster_queue]:
+            if not {*flavors.values()} <= {*self._queues.flavors_of[cluster_queue]}:
                 return None
-            pods["topologyRequest"] = {"unconstrained": True}
-            found["topologyAssignment"] = self._topology.placed(flavors[CPU], pods["count"], requests)
+            found["topologyAssignment"] = self._topology.place(pods, flavors[CPU])
             if found["topologyAssignment"] is None:
                 return None
         return found

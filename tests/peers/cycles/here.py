@@ -2,7 +2,9 @@
 
 from events.quantity import from_units, parse_quantity
 from events.workload import ConditionStatus, PodSetAssignment
-from projections.workloads.lifecycle import PREEMPTED, QUOTA_RESERVED, Workload
+from projections.workloads.conditions import NODE_FAILURES
+from projections.workloads.lifecycle import EVICTED, PREEMPTED, QUOTA_RESERVED, Workload
+from services.queue_manager.reconcile import reconcile
 from tests.conformance.kueue.case_world import CaseWorld
 from tests.conformance.kueue.lining import line_up
 from tests.peers.cycles.answer import Answer, Held, Told
@@ -32,12 +34,19 @@ def decided_here(world: World) -> Answer:
     )
     line_up(at)
     decisions = at.cycle()
+    for one in [one for one in at.world.workloads.values() if one.second_pass.unhealthy_nodes]:
+        at.fold(reconcile(at.world, one, at.now))
     keys = {str(key) for one in decisions if (key := getattr(one, "workload", ""))}
     workloads = at.world.workloads.values()
     unfinished = [one for one in workloads if not one.finished]
     return Answer(
         holds={one.name: _held(one) for one in unfinished if one.reserved},
         preempted={one.name: told for one in unfinished if (told := _told(one, PREEMPTED, ConditionStatus.TRUE))},
+        evicted=sorted(
+            one.name
+            for one in unfinished
+            if (told := _told(one, EVICTED, ConditionStatus.TRUE)) and told.reason == NODE_FAILURES
+        ),
         finished=sorted(one.name for one in workloads if one.finished),
         pending={
             one.name: told

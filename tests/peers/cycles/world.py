@@ -19,7 +19,7 @@ FAIR, STOPPED, ELASTIC, PARTIAL, GATED, OTHER_GATES, ZERO = (
     "zero",
 )
 SELECTED, NAMESPACES, LINES, GIVEN_BACK = "flavors", "namespaces", "lines", "reclaimable"
-PLACED, SLICED, LAYERS, BALANCED, TOGETHER = "topology", "slices", "layers", "balanced", "groups"
+PLACED, SLICED, LAYERS, BALANCED, TOGETHER, FAILED = "topology", "slices", "layers", "balanced", "groups", "failed"
 WITHOUT_NODES = {
     FAIR: "fair sharing, by any of its strategies",
     STOPPED: "queues that are held or drained",
@@ -40,6 +40,7 @@ ON_NODES = {
     LAYERS: "with a topology: slices within slices",
     BALANCED: "with a topology: pods spread evenly",
     TOGETHER: "with a topology: leaders placed with their workers",
+    FAILED: "with a topology: hosts that have failed under those who run",
 }
 """What it may have besides."""
 FEATURES = {**WITHOUT_NODES, **ON_NODES}

@@ -71,6 +71,7 @@ type cycleAnswer struct {
 	Places    map[string]map[string]map[string]int32 `json:"places"`
 	Preempted map[string]*metav1.Condition        `json:"preempted"`
 	Pending   map[string]*metav1.Condition        `json:"pending"`
+	Evicted   []string                            `json:"evicted"`
 	Finished  []string                            `json:"finished"`
 	Error     string                              `json:"error"`
 }
@@ -168,10 +169,14 @@ func playCycle(ctx context.Context, t *testing.T, world *drawnWorld, objects cli
 		return err
 	}
 	workloads.begun = true
-	if err := submit(world, quota, queues); err != nil {
+	again, err := submit(ctx, world, quota, queues)
+	if err != nil {
 		return err
 	}
-	if !anybodyToTry(quota, queues) {
+	if again {
+		clock.Step(time.Second)
+	}
+	if !again && !anybodyToTry(quota, queues) {
 		return nil // The scheduler would wait for somebody to come.
 	}
 	go queues.CleanUpOnContext(ctx)
@@ -234,17 +239,18 @@ func fill(ctx context.Context, world *drawnWorld, quota *schdcache.Cache, queues
 	return nil
 }
 
-// submit has both caches see the workloads, each the one that it is for.
-func submit(world *drawnWorld, quota *schdcache.Cache, queues *qcache.Manager) error {
+// submit has both caches see the workloads, each the one that it is for. It tells whether some are placed a second time.
+func submit(ctx context.Context, world *drawnWorld, quota *schdcache.Cache, queues *qcache.Manager) (again bool, err error) {
 	for i := range world.Workloads {
 		one := &world.Workloads[i]
 		if !workload.IsAdmissible(one) {
 			quota.AddOrUpdateWorkload(logr.Discard(), one)
+			again = queues.QueueSecondPassIfNeeded(ctx, one, 0) || again
 		} else if err := queues.AddOrUpdateWorkload(logr.Discard(), one); err != nil {
-			return err
+			return again, err
 		}
 	}
-	return nil
+	return again, nil
 }
 
 // left is how the workloads stand now.
@@ -264,6 +270,10 @@ func left(ctx context.Context, objects client.Client) (cycleAnswer, error) {
 		if workload.IsFinished(one) {
 			answer.Finished = append(answer.Finished, one.Name)
 			continue
+		}
+		if told := apimeta.FindStatusCondition(one.Status.Conditions, kueue.WorkloadEvicted); told != nil &&
+			told.Status == metav1.ConditionTrue && told.Reason == kueue.WorkloadEvictedDueToNodeFailures {
+			answer.Evicted = append(answer.Evicted, one.Name)
 		}
 		if apimeta.IsStatusConditionTrue(one.Status.Conditions, kueue.WorkloadPreempted) {
 			answer.Preempted[one.Name] = apimeta.FindStatusCondition(one.Status.Conditions, kueue.WorkloadPreempted)
