@@ -1,10 +1,12 @@
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from events.admission import QuotaReserved, WorkloadAdmitted
+from events.catalogue import AnyEvent
 from events.control import ObjectRemoved
 from events.quota import AdmissionMode, LocalQueueObserved
 from events.settings import AdmissionFairSharing, SettingsObserved
@@ -97,21 +99,21 @@ def test_what_a_reservation_cost_stays_used_when_its_quota_is_taken_from_it_and_
     assert used(at, "a") == before * Fraction(3, 4)
 
 
-def test_what_a_reservation_cost_goes_with_a_job_that_is_deactivated() -> None:
+@pytest.mark.parametrize(
+    ("ending", "reason"),
+    [
+        (WorkloadSwitched(workload="team/one", active=False), "Deactivated"),
+        (WorkloadFinished(workload="team/one", reason="Succeeded"), "Finished"),
+    ],
+)
+def test_what_a_reservation_cost_goes_with_a_job_that_is_deactivated_or_has_ended(
+    ending: AnyEvent, reason: str
+) -> None:
     at = shared_queue()
     at.waiting("one", door="a")
     reserved(at, "one", 8)
-    at.fold(WorkloadSwitched(workload="team/one", active=False))
-    at.fold(QuotaReleased(workload="team/one", reason="Deactivated"))
-    assert used(at, "a") == 0
-
-
-def test_what_a_reservation_cost_goes_with_a_job_that_has_ended() -> None:
-    at = shared_queue()
-    at.waiting("one", door="a")
-    reserved(at, "one", 8)
-    at.fold(WorkloadFinished(workload="team/one", reason="Succeeded"))
-    at.fold(QuotaReleased(workload="team/one", reason="Finished"))
+    at.fold(ending)
+    at.fold(QuotaReleased(workload="team/one", reason=reason))
     assert used(at, "a") == 0
 
 

@@ -138,6 +138,14 @@ class Trying(Opened):
         return await super().connect(kubeconfig)
 
 
+def wanted(cluster: Silent, shown: Shown, clock: Leaping) -> tuple[ClusterConnection, SeenElsewhere]:
+    """A connection that is to be made, each trial of which is noted."""
+    opened, seen = Trying(cluster), SeenElsewhere(MemoryStream(FACTS), clock, lambda _: "")
+    connection = ClusterConnection("w1", shown, opened, clock, seen, lambda _: None, opened)
+    connection.want(W1, "multikueue", None)
+    return connection, seen
+
+
 @pytest.mark.parametrize(
     ("reached", "waited"),
     [
@@ -150,9 +158,7 @@ async def test_a_cluster_is_tried_again_ever_later_and_has_ever_longer_to_answer
 ) -> None:
     clock = Leaping()
     cluster, shown = Silent(clock, reached=reached), Shown()
-    opened, seen = Trying(cluster), SeenElsewhere(MemoryStream(FACTS), clock, lambda _: "")
-    connection = ClusterConnection("w1", shown, opened, clock, seen, lambda _: None, opened)
-    connection.want(W1, "multikueue", None)
+    connection, _ = wanted(cluster, shown, clock)
     async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
         running = tasks.create_task(connection.run())
         await cluster.over.wait()
@@ -183,9 +189,7 @@ class Recovering(Silent):
 async def test_what_was_connected_is_tried_again_as_soon_as_if_it_had_never_failed() -> None:
     clock = Leaping()
     cluster, shown = Recovering(clock, reached=False), Shown()
-    opened, seen = Trying(cluster), SeenElsewhere(MemoryStream(FACTS), clock, lambda _: "")
-    connection = ClusterConnection("w1", shown, opened, clock, seen, lambda _: None, opened)
-    connection.want(W1, "multikueue", None)
+    connection, seen = wanted(cluster, shown, clock)
     async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(connection.run()), tasks.create_task(seen.outbox.run())]
         await cluster.over.wait()
