@@ -13,14 +13,14 @@ from tests.peers.cycles.answer import Answer, Held, Told
 from tests.peers.cycles.apart import ALONE, CHANCE, CROWDED, LED, OWNERS_FIRST, PLACED_TWICE, STUCK
 from tests.peers.cycles.drawn import drawn
 from tests.peers.cycles.here import decided_here
-from tests.peers.cycles.program import PROGRAM
+from tests.peers.cycles.program import compiled, is_built
 from tests.peers.cycles.world import FEATURES, World
 from tests.peers.cycles_beside_kueue import Kept, asked, asked_or_kept, compared, unmeant
 from tests.peers.worlds.standing import NO_LONGER_FITS
 
 SEEDS = range(1, 51)
-BUILT = PEERS / "cycles" / PROGRAM
-"""What `python -m tests.peers.cycles_beside_kueue` or `make peers` has built."""
+BUILT = PEERS / "cycles"
+"""Where `python -m tests.peers.cycles_beside_kueue` or `make peers` builds it."""
 
 
 def of_no_use(_world: World) -> Iterable[Answer]:
@@ -205,9 +205,12 @@ def test_answers_that_are_kept_are_of_the_worlds_that_were_drawn(tmp_path: Path)
         asked_or_kept(missing, [drawn(2)], file)
 
 
-@pytest.mark.skipif(not BUILT.exists(), reason=f"{BUILT} is not there: `make cycles` builds it, with Go at hand")
+@pytest.mark.skipif(
+    not is_built(BUILT), reason=f"{BUILT} has not the program of now: `make cycles` builds it, with Go at hand"
+)
 def test_kueues_scheduler_decides_as_kuelog_does(capsys: pytest.CaptureFixture[str]) -> None:
     worlds = [drawn(seed) for seed in SEEDS]
-    total = compared(worlds, asked(Path(BUILT), worlds), lambda world: asked(Path(BUILT), [world] * 4))
+    program = compiled(BUILT)
+    total = compared(worlds, asked(program, worlds), lambda world: asked(program, [world] * 4))
     assert (total.differing, capsys.readouterr().out) == (0, "")
     assert total.deciding > len(SEEDS) // 3

@@ -20,6 +20,7 @@ PROGRAM = "one_cycle"
 _ADDED, _PACKAGE = ROOT / "tests/peers/cycles/added/one_cycle_test.go", "pkg/scheduler"
 _PLAYED = "^TestOneCycleOfEachWorld$"
 _WORLDS, _ANSWERS = "KUELOG_CYCLES_WORLDS", "KUELOG_CYCLES_ANSWERS"
+_STAMP = "stamp"
 _LONGEST_S = 600
 
 
@@ -27,12 +28,16 @@ class CyclesNotPlayed(Exception):
     """The program has not come to its end: what it says last is told."""
 
 
+def is_built(into: Path) -> bool:
+    """Whether the program stands there, made of its file and Kueue's version as they are now."""
+    stamped = into / _STAMP
+    return (into / PROGRAM).exists() and stamped.exists() and stamped.read_text() == _stamp()
+
+
 def compiled(into: Path) -> Path:
     """The program, made anew where its file or Kueue's version has changed. Raises `CalledProcessError` where Go says why not."""
-    added = _ADDED.read_bytes()
-    program, stamped = into / PROGRAM, into / "stamp"
-    stamp = hashlib.sha256(KUEUE.version.encode() + added).hexdigest()
-    if program.exists() and stamped.exists() and stamped.read_text() == stamp:
+    program = into / PROGRAM
+    if is_built(into):
         return program
     into.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="kuelog-cycles-") as parent:
@@ -41,10 +46,14 @@ def compiled(into: Path) -> Path:
         package = module / _PACKAGE
         for theirs in package.glob("*_test.go"):
             theirs.unlink()  # What they need would have to be compiled as well.
-        (package / _ADDED.name).write_bytes(added)
+        (package / _ADDED.name).write_bytes(_ADDED.read_bytes())
         go(module, "test", "-c", "-ldflags", "-s -w", "-o", str(program.resolve()), f"./{_PACKAGE}")
-    stamped.write_text(stamp)
+    (into / _STAMP).write_text(_stamp())
     return program
+
+
+def _stamp() -> str:
+    return hashlib.sha256(KUEUE.version.encode() + _ADDED.read_bytes()).hexdigest()
 
 
 def played(program: Path, worlds: Sequence[JsonObject]) -> list[JsonObject]:

@@ -138,6 +138,25 @@ class Trying(Opened):
         return await super().connect(kubeconfig)
 
 
+class Shown(AbsentCluster):
+    """The manager's own cluster, with what the MultiKueueCluster has shown of its connection, the last of it last."""
+
+    def __init__(self) -> None:
+        self.conditions = list[JsonObject]()
+
+    async def get(self, resource: Resource, namespace: str, name: str) -> JsonObject:
+        del resource, namespace
+        meta = {"name": name, "resourceVersion": "1"}
+        return {"metadata": meta, "status": {"conditions": self.conditions[-1:]}}
+
+    async def merge(
+        self, resource: Resource, namespace: str, name: str, patch: JsonObject, *, subresource: str = ""
+    ) -> JsonObject:
+        del resource, namespace, name, subresource
+        self.conditions += patch["status"]["conditions"]
+        return {}
+
+
 def wanted(cluster: Silent, shown: Shown, clock: Leaping) -> tuple[ClusterConnection, SeenElsewhere]:
     """A connection that is to be made, each trial of which is noted."""
     opened, seen = Trying(cluster), SeenElsewhere(MemoryStream(FACTS), clock, lambda _: "")
@@ -333,25 +352,6 @@ async def test_a_kind_of_jobs_that_may_not_be_seen_there_or_is_none_there_ends_n
         assert cluster.asked.is_set(), "rights may come, and so may kinds"
         for task in running:
             task.cancel()
-
-
-class Shown(AbsentCluster):
-    """The manager's own cluster, with what the MultiKueueCluster has shown of its connection, the last of it last."""
-
-    def __init__(self) -> None:
-        self.conditions = list[JsonObject]()
-
-    async def get(self, resource: Resource, namespace: str, name: str) -> JsonObject:
-        del resource, namespace
-        meta = {"name": name, "resourceVersion": "1"}
-        return {"metadata": meta, "status": {"conditions": self.conditions[-1:]}}
-
-    async def merge(
-        self, resource: Resource, namespace: str, name: str, patch: JsonObject, *, subresource: str = ""
-    ) -> JsonObject:
-        del resource, namespace, name, subresource
-        self.conditions += patch["status"]["conditions"]
-        return {}
 
 
 class Leading(Opened):
