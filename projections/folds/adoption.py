@@ -90,9 +90,9 @@ def _on_its_topology(world: TopologyState, given: PodSetAssignment) -> PodSetAss
 
     Rule: docs/rules/topology.md#tas-flavor
     """
-    placing = next((one for one in sorted({*given.flavors.values()}) if world.domains.has(one)), "")
-    if given.topology is None or not placing:
+    if given.topology is None:
         return given
+    placing = next((one for one in sorted({*given.flavors.values()}) if world.domains.has(one)), given.topology.flavor)
     return replace(given, topology=replace(given.topology, flavor=placing))
 
 

@@ -53,9 +53,8 @@ class AuditSource(LogSource, frozen=True, kw_only=True):
         if self.witness:
             return self.witness
         if self.archive_alone:
-            needed_segments(
-                Folder(self.archive)
-            )  # What is no archive is said to be none, before its evidence is asked for.
+            # What is no archive is said to be none, before its evidence is asked for.
+            needed_segments(Folder(self.archive))
             return self.archive
         if self.nats or self.folder is None:
             raise FolderUnreadable(

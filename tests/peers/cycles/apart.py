@@ -207,7 +207,7 @@ def _rather_preempts(world: World, there: Answer, here: Answer, name: str) -> bo
 def _is_stuck(world: World, there: Answer, here: Answer, name: str) -> bool:
     """Whether Kueue refuses it after it has taken it for one that fits, or preempts for it, by one of several resources."""
     one = _waiting(world)[name]
-    requests = [pods["template"]["spec"]["containers"][0]["resources"]["requests"] for pods in one["spec"]["podSets"]]
+    requests = [_requests(pods["template"]["spec"]) for pods in one["spec"]["podSets"]]
     told = there.pending.get(name)
     refused = told is not None and told.message == NO_LONGER_FITS
     several = any(len(amounts) > 1 for amounts in requests)
@@ -299,19 +299,21 @@ def _room(node: JsonObject) -> list[tuple[str, str]]:
 
 def _asked(pod: JsonObject) -> list[tuple[str, int]]:
     """What one pod takes of its node: what it requests, and its place among the pods."""
-    requests: dict[str, str] = pod["containers"][0]["resources"]["requests"]
-    return [("pods", 1), *((name, int(amount)) for name, amount in requests.items())]
+    return [("pods", 1), *((name, int(amount)) for name, amount in _requests(pod).items())]
+
+
+def _requests(pod: JsonObject) -> dict[str, str]:
+    return pod["containers"][0]["resources"]["requests"]
 
 
 def _is_refused_place(world: World, there: Answer, here: Answer, name: str) -> bool:
     """Whether Kueue refuses, after it has counted the place of somebody with several resources, who finds his own here."""
     told = there.pending.get(name)
     counted = any(
-        len(requests) > 1
+        len(_requests(pods["template"]["spec"])) > 1
         for other, one in _waiting(world).items()
         if other != name
         for pods in one["spec"]["podSets"]
-        for requests in [pods["template"]["spec"]["containers"][0]["resources"]["requests"]]
     )
     gets_on = name in here.holds or _preempts(world, here, name)
     return counted and told is not None and told.message == NO_LONGER_FITS and gets_on
